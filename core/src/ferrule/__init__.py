@@ -1,0 +1,1 @@
+"""The kernel of Ferrule: runs a model in a loop with tools; every part is a plugin."""

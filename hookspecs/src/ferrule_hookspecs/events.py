@@ -1,0 +1,323 @@
+"""What a session tells its clients: notifications and questions, in app-server v2 wire form.
+
+An event *is* the JSON-RPC notification a client receives, without the envelope a transport adds.
+Deltas may be coalesced for a slow reader; starts, completions and questions never are.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from ferrule_hookspecs.items import CommandAction, ThreadItem
+from ferrule_hookspecs.review import ReviewOutcome
+from ferrule_hookspecs.threads import Thread, ThreadStatus, ThreadTokenUsage, Turn, TurnError
+
+
+class ThreadStartedParams(TypedDict):
+    """The thread that is ready."""
+
+    thread: Thread
+
+
+class ThreadStarted(TypedDict):
+    """A thread was started, resumed or forked, and accepts operations."""
+
+    method: Literal["thread/started"]
+    params: ThreadStartedParams
+
+
+class ThreadStatusParams(TypedDict):
+    """The new status."""
+
+    threadId: str
+    status: ThreadStatus
+
+
+class ThreadStatusChanged(TypedDict):
+    """A thread became idle or active."""
+
+    method: Literal["thread/status/changed"]
+    params: ThreadStatusParams
+
+
+class ThreadClosedParams(TypedDict):
+    """The thread that closed."""
+
+    threadId: str
+
+
+class ThreadClosed(TypedDict):
+    """The last event of a session."""
+
+    method: Literal["thread/closed"]
+    params: ThreadClosedParams
+
+
+class TurnParams(TypedDict):
+    """A turn of a thread."""
+
+    threadId: str
+    turn: Turn
+
+
+class TurnStarted(TypedDict):
+    """A turn began."""
+
+    method: Literal["turn/started"]
+    params: TurnParams
+
+
+class TurnCompleted(TypedDict):
+    """A turn ended: completed, interrupted or failed."""
+
+    method: Literal["turn/completed"]
+    params: TurnParams
+
+
+class ItemStartedParams(TypedDict):
+    """An item and when it started, in Unix milliseconds."""
+
+    threadId: str
+    turnId: str
+    item: ThreadItem
+    startedAtMs: int
+
+
+class ItemStarted(TypedDict):
+    """An item began; deltas may follow."""
+
+    method: Literal["item/started"]
+    params: ItemStartedParams
+
+
+class ItemCompletedParams(TypedDict):
+    """An item in its final form and when it was completed, in Unix milliseconds."""
+
+    threadId: str
+    turnId: str
+    item: ThreadItem
+    completedAtMs: int
+
+
+class ItemCompleted(TypedDict):
+    """An item is final."""
+
+    method: Literal["item/completed"]
+    params: ItemCompletedParams
+
+
+class DeltaParams(TypedDict):
+    """A piece of an item's text, in order. `summaryIndex` names the part of a reasoning summary."""
+
+    threadId: str
+    turnId: str
+    itemId: str
+    delta: str
+    summaryIndex: NotRequired[int]
+
+
+class ItemDelta(TypedDict):
+    """A piece of a running item."""
+
+    method: Literal[
+        "item/agentMessage/delta",
+        "item/reasoning/summaryTextDelta",
+        "item/reasoning/textDelta",
+        "item/commandExecution/outputDelta",
+    ]
+    params: DeltaParams
+
+
+DELTA_METHODS: Final = frozenset(
+    {
+        "item/agentMessage/delta",
+        "item/reasoning/summaryTextDelta",
+        "item/reasoning/textDelta",
+        "item/commandExecution/outputDelta",
+    }
+)
+
+
+class TerminalInteractionParams(TypedDict):
+    """What was typed into a running command."""
+
+    threadId: str
+    turnId: str
+    itemId: str
+    processId: str
+    stdin: str
+
+
+class TerminalInteraction(TypedDict):
+    """The model typed into a running command."""
+
+    method: Literal["item/commandExecution/terminalInteraction"]
+    params: TerminalInteractionParams
+
+
+class PlanStep(TypedDict):
+    """A step of the plan."""
+
+    step: str
+    status: Literal["pending", "inProgress", "completed"]
+
+
+class PlanUpdatedParams(TypedDict):
+    """The whole plan as it now stands."""
+
+    threadId: str
+    turnId: str
+    explanation: str | None
+    plan: list[PlanStep]
+
+
+class PlanUpdated(TypedDict):
+    """The model changed its plan."""
+
+    method: Literal["turn/plan/updated"]
+    params: PlanUpdatedParams
+
+
+class TokenUsageParams(TypedDict):
+    """Usage so far."""
+
+    threadId: str
+    turnId: str
+    tokenUsage: ThreadTokenUsage
+
+
+class TokenUsageUpdated(TypedDict):
+    """The provider reported usage."""
+
+    method: Literal["thread/tokenUsage/updated"]
+    params: TokenUsageParams
+
+
+class ErrorParams(TypedDict):
+    """An error of a turn; `willRetry` tells whether the session goes on by itself."""
+
+    threadId: str
+    turnId: str
+    error: TurnError
+    willRetry: bool
+
+
+class ErrorEvent(TypedDict):
+    """Something went wrong with a turn."""
+
+    method: Literal["error"]
+    params: ErrorParams
+
+
+class WarningParams(TypedDict):
+    """A message a user should see."""
+
+    threadId: str | None
+    message: str
+
+
+class Warning(TypedDict):
+    """Something a user should know that does not stop the turn."""
+
+    method: Literal["warning"]
+    params: WarningParams
+
+
+class DecisionParams(TypedDict):
+    """Who decided what about a tool call, by which rule, and why."""
+
+    threadId: str
+    turnId: str
+    itemId: str
+    tool: str
+    phase: Literal["requirement", "review", "escalation"]
+    outcome: ReviewOutcome
+
+
+class DecisionMade(TypedDict):
+    """The orchestrator decided about a tool call; every call has at least one."""
+
+    method: Literal["item/decision"]
+    params: DecisionParams
+
+
+class RequestResolvedParams(TypedDict):
+    """The question that needs no answer any more."""
+
+    threadId: str
+    requestId: int
+
+
+class RequestResolved(TypedDict):
+    """A question was answered or withdrawn."""
+
+    method: Literal["serverRequest/resolved"]
+    params: RequestResolvedParams
+
+
+Event = (
+    ThreadStarted
+    | ThreadStatusChanged
+    | ThreadClosed
+    | TurnStarted
+    | TurnCompleted
+    | ItemStarted
+    | ItemCompleted
+    | ItemDelta
+    | TerminalInteraction
+    | PlanUpdated
+    | TokenUsageUpdated
+    | ErrorEvent
+    | Warning
+    | DecisionMade
+    | RequestResolved
+)
+
+
+class CommandApprovalParams(TypedDict):
+    """A command that waits for approval."""
+
+    threadId: str
+    turnId: str
+    itemId: str
+    startedAtMs: int
+    command: NotRequired[str | None]
+    cwd: NotRequired[str | None]
+    commandActions: NotRequired[list[CommandAction] | None]
+    reason: NotRequired[str | None]
+    availableDecisions: NotRequired[list[str] | None]
+
+
+class CommandApproval(TypedDict):
+    """May this command run?"""
+
+    id: int
+    method: Literal["item/commandExecution/requestApproval"]
+    params: CommandApprovalParams
+
+
+class FileChangeApprovalParams(TypedDict):
+    """A patch that waits for approval; its diff is in the item that was started before."""
+
+    threadId: str
+    turnId: str
+    itemId: str
+    startedAtMs: int
+    reason: NotRequired[str | None]
+    grantRoot: NotRequired[str | None]
+
+
+class FileChangeApproval(TypedDict):
+    """May this patch be applied?"""
+
+    id: int
+    method: Literal["item/fileChange/requestApproval"]
+    params: FileChangeApprovalParams
+
+
+ServerRequest = CommandApproval | FileChangeApproval
+"""A question a client must answer with the operation `serverRequest/answer`."""
+
+Outgoing = Event | ServerRequest

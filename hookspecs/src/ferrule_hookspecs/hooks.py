@@ -1,0 +1,309 @@
+"""The hooks of Ferrule: where the kernel calls every plugin that wants to be called.
+
+Sections: what plugins offer, opinions on tool calls, the life of a session. An implementation may
+be a plain function or a coroutine function, and may leave out arguments it does not need.
+A plain function runs in a worker thread, so it must not touch the event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from ferrule_hookspecs.markers import hook_contract
+
+if TYPE_CHECKING:
+    from ferrule_hookspecs.history import HistoryItem
+    from ferrule_hookspecs.items import UserInput
+    from ferrule_hookspecs.plugins import PluginContext
+    from ferrule_hookspecs.provider import ModelRequest
+    from ferrule_hookspecs.review import ReviewRequest, Verdict
+    from ferrule_hookspecs.threads import TokenUsage, Turn, TurnError
+    from ferrule_hookspecs.tools import Tool, ToolCall, ToolResult, TurnInfo
+
+
+@dataclass(frozen=True, slots=True)
+class ContextFragment:
+    """Text put before the model at the start of a session.
+
+    Attributes:
+        text: The text.
+        role: developer for instructions, user for facts.
+        order: Fragments are sorted by this number, then by plugin name.
+    """
+
+    text: str
+    role: Literal["developer", "user"] = "developer"
+    order: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class PromptReply:
+    """An answer to a submitted prompt: refuse it, or add context for the model."""
+
+    block_reason: str | None = None
+    context: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Continue:
+    """Asks the turn to go on: `prompt` is put before the model."""
+
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """Something a person who is looking elsewhere may want to know."""
+
+    kind: Literal["turn_complete", "approval_needed"]
+    thread_id: str
+    turn_id: str
+    cwd: str
+    input_messages: tuple[str, ...] = ()
+    last_message: str | None = None
+
+
+# --- What plugins offer ---------------------------------------------------------------------
+
+
+@hook_contract("gather", timeout_s=10.0)
+def ferrule_tools(context: PluginContext) -> Sequence[Tool] | None:
+    """Offer tools that are only known at run time.
+
+    When: once per session, before the first request; tools with fixed names belong in the group
+        `ferrule.tools` instead, which costs nothing until they are used.
+    Args: ``context`` is the session's, frozen.
+    Returns: tools, or None; all are gathered. A name that is taken already is dropped and reported.
+    Errors: the plugin's tools are left out, the fault is reported once.
+    Timeout: 10 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("gather", timeout_s=5.0)
+def ferrule_context_fragments(context: PluginContext) -> Sequence[ContextFragment] | None:
+    """Put text before the model at the start of a session.
+
+    When: once per session, before the first request.
+    Args: ``context`` is the session's, frozen.
+    Returns: fragments, or None; all are gathered and sorted by ``order``, then plugin name.
+    Errors: the plugin's fragments are left out, the fault is reported once.
+    Timeout: 5 s. Async: yes. Added in 0.1.
+    """
+
+
+# --- Opinions on tool calls -----------------------------------------------------------------
+
+
+@hook_contract("rewrite", timeout_s=5.0)
+def ferrule_tool_rewrite(call: ToolCall, turn: TurnInfo) -> ToolCall | None:
+    """Replace a call by an equivalent one of another tool.
+
+    When: once per call, while it is normalised; what follows sees only the replacement.
+    Args: ``call`` and ``turn`` are frozen.
+    Returns: the replacement, or None. Two plugins answering deny the call.
+    Errors: an exception denies the call and names the plugin.
+    Timeout: 5 s, then as an exception. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("assess", timeout_s=5.0)
+def ferrule_tool_before(call: ToolCall, turn: TurnInfo) -> Verdict | None:
+    """Judge a tool call before it runs.
+
+    When: once per call, after arguments are normalised, before review and sandboxing.
+    Args: ``call`` is exactly what will run; frozen.
+    Returns: None for no opinion. Verdicts combine: the most restrictive wins, order never matters.
+    Errors: an exception counts as ``Verdict.deny`` and names the plugin.
+    Timeout: 5 s, then as an exception. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("assess", timeout_s=30.0)
+def ferrule_permission_request(request: ReviewRequest, turn: TurnInfo) -> Verdict | None:
+    """Judge a request for approval before the reviewer sees it.
+
+    When: once per request for approval, escalations included.
+    Args: ``request`` is what the reviewer would see; frozen.
+    Returns: None or ask leave it to the reviewer; deny refuses; allow raises no objection and
+        never replaces the reviewer. The most restrictive wins.
+    Errors: an exception counts as deny and names the plugin.
+    Timeout: 30 s, then as an exception. Async: yes. Added in 0.1.
+    """
+
+
+# --- The life of a session ------------------------------------------------------------------
+
+
+@hook_contract("observe")
+def ferrule_session_start(context: PluginContext, source: str) -> None:
+    """Learn that a session was opened.
+
+    When: once per session, before its first turn; ``source`` is startup, resume or fork.
+    Args: ``context`` is the session's, frozen.
+    Returns: nothing.
+    Errors: reported once. Timeout: 5 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("observe")
+def ferrule_session_end(context: PluginContext, reason: str) -> None:
+    """Learn that a session ends.
+
+    When: once per session, after its last turn, before its children are ended.
+    Args: ``context`` is the session's; ``reason`` is closed or interrupted.
+    Returns: nothing.
+    Errors: reported once. Timeout: 5 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("gather", timeout_s=30.0)
+def ferrule_prompt_submit(prompt: Sequence[UserInput], turn: TurnInfo) -> PromptReply | None:
+    """See a user's input before the model does.
+
+    When: once per input, steering included.
+    Args: ``prompt`` is what the user sent; not to be changed.
+    Returns: None, or a reply; any ``block_reason`` refuses the input, every ``context`` is added.
+    Errors: the plugin's reply is left out, the fault is reported once.
+    Timeout: 30 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("observe")
+def ferrule_turn_start(turn: TurnInfo) -> None:
+    """Learn that a turn began.
+
+    When: once per turn, before its first request.
+    Args: ``turn`` is frozen.
+    Returns: nothing.
+    Errors: reported once. Timeout: 5 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("observe")
+def ferrule_turn_end(turn: TurnInfo, outcome: Turn) -> None:
+    """Learn how a turn ended.
+
+    When: once per turn, after its last record is stored.
+    Args: ``outcome`` holds status and error; not to be changed.
+    Returns: nothing.
+    Errors: reported once. Timeout: 5 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("observe")
+def ferrule_request_before(request: ModelRequest, turn: TurnInfo) -> None:
+    """See a model request before it is sent.
+
+    When: once per request, retries not counted.
+    Args: ``request`` is frozen.
+    Returns: nothing.
+    Errors: reported once. Timeout: 5 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("observe")
+def ferrule_request_after(
+    request: ModelRequest,
+    items: Sequence[HistoryItem],
+    usage: TokenUsage | None,
+    error: TurnError | None,
+    turn: TurnInfo,
+) -> None:
+    """See what a model request gave.
+
+    When: once per request, after its stream ended or failed for good.
+    Args: ``items`` is what the model produced; not to be changed.
+    Returns: nothing.
+    Errors: reported once. Timeout: 5 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("observe")
+def ferrule_tool_after(call: ToolCall, result: ToolResult, turn: TurnInfo) -> None:
+    """Learn what a tool call gave.
+
+    When: once per call that ran, whatever its success.
+    Args: ``call`` is what ran, ``result`` what the model will read; frozen.
+    Returns: nothing.
+    Errors: reported once. Timeout: 5 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("observe")
+def ferrule_tool_failure(call: ToolCall, reason: str, turn: TurnInfo) -> None:
+    """Learn that a tool call was refused or raised.
+
+    When: once per call that did not run to a result.
+    Args: ``reason`` is what the model will read.
+    Returns: nothing.
+    Errors: reported once. Timeout: 5 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("assess", timeout_s=10.0)
+def ferrule_compact_before(turn: TurnInfo, reason: str) -> Verdict | None:
+    """Judge whether the history may be compacted now.
+
+    When: once per compaction; ``reason`` is manual, auto or overflow.
+    Args: frozen.
+    Returns: None or a verdict; deny keeps the history as it is.
+    Errors: an exception counts as deny. Timeout: 10 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("observe")
+def ferrule_compact_after(turn: TurnInfo, summary: str) -> None:
+    """Learn that the history was compacted.
+
+    When: once per compaction, after the new history is stored.
+    Args: ``summary`` is the compactor's text.
+    Returns: nothing.
+    Errors: reported once. Timeout: 5 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("observe")
+def ferrule_subagent_start(context: PluginContext, parent_thread_id: str) -> None:
+    """Learn that a thread was started by another one.
+
+    When: once per such thread, after `ferrule_session_start`.
+    Args: ``context`` is the new session's, frozen.
+    Returns: nothing.
+    Errors: reported once. Timeout: 5 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("observe")
+def ferrule_subagent_stop(context: PluginContext, parent_thread_id: str) -> None:
+    """Learn that a thread that was started by another one ends.
+
+    When: once per such thread, before `ferrule_session_end`.
+    Args: ``context`` is the ending session's, frozen.
+    Returns: nothing.
+    Errors: reported once. Timeout: 5 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("gather", timeout_s=30.0)
+def ferrule_turn_stop(turn: TurnInfo, last_message: str | None) -> Continue | None:
+    """Let a turn end, or ask it to go on.
+
+    When: each time the model stops asking for tools; at most 8 times in a row per turn.
+    Args: ``last_message`` is the model's last message.
+    Returns: None, or what to put before the model; all prompts are added, in declared order.
+    Errors: the plugin's answer is left out, the fault is reported once.
+    Timeout: 30 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("observe", timeout_s=10.0)
+def ferrule_notify(notification: Notification) -> None:
+    """Tell a person who is looking elsewhere.
+
+    When: when a turn is complete, and when an approval is needed.
+    Args: ``notification`` is frozen.
+    Returns: nothing.
+    Errors: reported once. Timeout: 10 s. Async: yes. Added in 0.1.
+    """

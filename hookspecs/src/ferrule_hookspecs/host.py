@@ -1,0 +1,224 @@
+"""What the kernel offers to front ends and commands.
+
+A command receives a `Host`. Work that needs a running kernel (threads, tools, processes) goes
+through `Host.run`, which owns the event loop, the signals and every child process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from ferrule_hookspecs.events import Outgoing
+from ferrule_hookspecs.history import HistoryItem
+from ferrule_hookspecs.ops import Op
+from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode
+from ferrule_hookspecs.store import ThreadStore
+from ferrule_hookspecs.threads import Thread
+from ferrule_hookspecs.tools import SandboxSession
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigRequest:
+    """How a command wants the configuration to be read.
+
+    Attributes:
+        cwd: Absolute working directory; decides which project files count.
+        profile: Name of a profile file; unknown ones are errors.
+        overrides: `key=value` texts of `-c`, later ones win.
+        flags: Values of dedicated flags by dotted key; they beat `overrides`.
+        strict: Unknown keys are errors rather than warnings.
+        ignore_user: Leave the user's file out.
+        trust_project: Treat the project as trusted for this run and remember it.
+    """
+
+    cwd: str
+    profile: str | None = None
+    overrides: Sequence[str] = ()
+    flags: Mapping[str, object] = field(default_factory=dict[str, object])
+    strict: bool = False
+    ignore_user: bool = False
+    trust_project: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigOrigin:
+    """Where a value comes from: the layer's name, the file if any, its line if known."""
+
+    layer: str
+    file: str | None = None
+    line: int | None = None
+
+
+class Config(Protocol):
+    """The effective configuration, its warnings, and where every value comes from."""
+
+    values: Mapping[str, object]
+    warnings: Sequence[str]
+    project_root: str
+    is_trusted: bool
+
+    def get(self, key: str, default: object = None) -> object:
+        """Return a value by dotted key."""
+        ...
+
+    def origin(self, key: str) -> ConfigOrigin:
+        """Tell where a value comes from."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadOptions:
+    """How a session is opened.
+
+    Attributes:
+        config: The effective configuration; it decides model, policies and plugins.
+        cwd: Absolute working directory.
+        source: The front end: exec, cli, appServer, mcp …
+        ephemeral: Store nothing.
+        can_answer: Whether this client answers questions of the session.
+        extra_roots: More folders that may be written in workspace-write mode.
+        base_instructions: Replaces the built-in base prompt.
+        parent_thread_id: The thread that starts this one as a subagent.
+        name: A name to find the thread by.
+    """
+
+    config: Config
+    cwd: str
+    source: str = "exec"
+    ephemeral: bool = False
+    can_answer: bool = False
+    extra_roots: Sequence[str] = ()
+    base_instructions: str | None = None
+    parent_thread_id: str | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """What a session settled on when it was opened."""
+
+    model: str
+    model_provider: str
+    approval_policy: ApprovalPolicy
+    sandbox_mode: SandboxMode
+    sandbox_backend: str
+    sandbox_summary: str
+    reviewer: str
+    reasoning_effort: str | None
+    reasoning_summary: str | None
+
+
+class Session(Protocol):
+    """One open thread: operations go in, events come out."""
+
+    thread: Thread
+    facts: SessionFacts
+
+    async def submit(self, op: Op) -> None:
+        """Queue an operation; waits while the queue is full."""
+        ...
+
+    def events(self) -> AsyncIterator[Outgoing]:
+        """Read events and questions in order; ends after `thread/closed`."""
+        ...
+
+    async def close(self) -> None:
+        """Interrupt what runs, write everything, end every child, give back the lock."""
+        ...
+
+
+class Threads(Protocol):
+    """Opens and keeps threads."""
+
+    store: ThreadStore
+
+    async def start(self, options: ThreadOptions) -> Session:
+        """Open a new thread."""
+        ...
+
+    async def resume(self, thread_id: str, options: ThreadOptions) -> Session:
+        """Continue a stored thread."""
+        ...
+
+    async def fork(self, thread_id: str, options: ThreadOptions) -> Session:
+        """Open a new thread that begins with a copy of a stored one."""
+        ...
+
+    def history(self, thread_id: str) -> Sequence[HistoryItem]:
+        """Read the model's side of a stored thread."""
+        ...
+
+
+class Kernel(Protocol):
+    """A running kernel."""
+
+    threads: Threads
+
+    def config(self, request: ConfigRequest) -> Config:
+        """Read the configuration."""
+        ...
+
+    def sandbox(
+        self,
+        config: Config,
+        cwd: str,
+        *,
+        mode: SandboxMode | None = None,
+        backend: str | None = None,
+        extra_roots: Sequence[str] = (),
+    ) -> SandboxSession:
+        """Open the chosen sandbox for commands outside of any thread."""
+        ...
+
+
+class Host(Protocol):
+    """The `ferrule` command as its sub-commands see it.
+
+    Attributes:
+        home: `$FERRULE_HOME`.
+        version: Version of the kernel.
+        environ: The process environment.
+    """
+
+    home: Path
+    version: str
+    environ: Mapping[str, str]
+
+    def config(self, request: ConfigRequest) -> Config:
+        """Read the configuration without starting a kernel; raises `ConfigError`."""
+        ...
+
+    def run(self, main: Callable[[Kernel], Awaitable[T]]) -> T:
+        """Start a kernel, run `main`, and leave no child, descriptor or temp folder behind.
+
+        SIGINT and SIGTERM cancel `main`; the kernel waits for it to finish cleaning up.
+        """
+        ...
+
+    def invoke(self, command: str, argv: Sequence[str]) -> int:
+        """Run another sub-command in this process; returns its exit code."""
+        ...
+
+
+class RawCommand(Protocol):
+    """A sub-command that parses its own arguments, for start-up time.
+
+    Group `ferrule.commands` takes an object of this kind or a Typer app; a Typer app finds the
+    `Host` in `typer.Context.obj`.
+
+    Attributes:
+        help: One line for the list of commands.
+        options: Option strings, for completion.
+    """
+
+    help: str
+    options: Sequence[str]
+
+    def main(self, argv: Sequence[str], host: Host) -> int:
+        """Run with the arguments after the command's name; returns the exit code."""
+        ...

@@ -1,0 +1,53 @@
+"""The pluggy markers of the project, and what the dispatcher must know about each hook.
+
+Plugins import `hookimpl`; only `hooks.py` uses `hook_contract`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal, TypeVar
+
+import pluggy
+
+PROJECT: Final = "ferrule"
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+HookKind = Literal["assess", "gather", "observe", "rewrite"]
+"""How the answers of a hook combine.
+
+assess: verdicts, the most restrictive wins, a fault counts as deny.
+gather: lists, concatenated in declared order, a fault drops that plugin's answer.
+observe: answers are ignored, a fault is reported once.
+rewrite: at most one plugin may answer; two answers or a fault count as deny.
+"""
+
+_F = TypeVar("_F", bound=Callable[..., object])
+
+
+@dataclass(frozen=True, slots=True)
+class HookContract:
+    """How the dispatcher treats one hook.
+
+    Attributes:
+        kind: How answers combine.
+        timeout_s: Deadline for one implementation, in seconds.
+    """
+
+    kind: HookKind
+    timeout_s: float
+
+
+HOOK_CONTRACTS: Final[dict[str, HookContract]] = {}
+
+
+def hook_contract(kind: HookKind, *, timeout_s: float = 5.0) -> Callable[[_F], _F]:
+    """Declare a hook specification together with its combining rule and deadline."""
+
+    def mark(function: _F) -> _F:
+        HOOK_CONTRACTS[function.__name__] = HookContract(kind, timeout_s)
+        return hookspec(function)
+
+    return mark

@@ -1,0 +1,123 @@
+"""What clients may ask of a session: app-server v2 requests, without the envelope.
+
+`id` is unique per client and comes back in nothing; it makes an operation traceable.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from ferrule_hookspecs.items import UserInput
+from ferrule_hookspecs.policies import ApprovalPolicy, SandboxPolicy
+
+
+class TurnStartParams(TypedDict):
+    """Input for a turn. All but `outputSchema` sticks to the thread."""
+
+    threadId: str
+    input: list[UserInput]
+    model: NotRequired[str | None]
+    effort: NotRequired[str | None]
+    summary: NotRequired[str | None]
+    cwd: NotRequired[str | None]
+    approvalPolicy: NotRequired[ApprovalPolicy | None]
+    sandboxPolicy: NotRequired[SandboxPolicy | None]
+    outputSchema: NotRequired[dict[str, object] | None]
+
+
+class TurnStart(TypedDict):
+    """Start a turn; steers the running one where there is one."""
+
+    id: str
+    method: Literal["turn/start"]
+    params: TurnStartParams
+
+
+class TurnSteerParams(TypedDict):
+    """Input for the running turn."""
+
+    threadId: str
+    input: list[UserInput]
+    expectedTurnId: NotRequired[str | None]
+
+
+class TurnSteer(TypedDict):
+    """Add input to the running turn."""
+
+    id: str
+    method: Literal["turn/steer"]
+    params: TurnSteerParams
+
+
+class TurnInterruptParams(TypedDict):
+    """The turn to interrupt; an empty id means whichever runs."""
+
+    threadId: str
+    turnId: str
+    reason: NotRequired[str]
+
+
+class TurnInterrupt(TypedDict):
+    """Stop the running turn; the history stays well formed."""
+
+    id: str
+    method: Literal["turn/interrupt"]
+    params: TurnInterruptParams
+
+
+class ThreadParams(TypedDict):
+    """A thread."""
+
+    threadId: str
+
+
+class CompactStart(TypedDict):
+    """Compact the history in a turn of its own."""
+
+    id: str
+    method: Literal["thread/compact/start"]
+    params: ThreadParams
+
+
+class RollbackParams(TypedDict):
+    """How many turns to take back, at least 1."""
+
+    threadId: str
+    numTurns: int
+
+
+class Rollback(TypedDict):
+    """Take the last turns out of the history; files are not touched."""
+
+    id: str
+    method: Literal["thread/rollback"]
+    params: RollbackParams
+
+
+class AnswerParams(TypedDict):
+    """The result a client gives to a question, in the form the question's method defines."""
+
+    threadId: str
+    requestId: int
+    result: dict[str, object]
+
+
+class RequestAnswer(TypedDict):
+    """Answer a question of the session."""
+
+    id: str
+    method: Literal["serverRequest/answer"]
+    params: AnswerParams
+
+
+class Shutdown(TypedDict):
+    """End the session; the running turn is interrupted."""
+
+    id: str
+    method: Literal["thread/shutdown"]
+    params: ThreadParams
+
+
+Op = TurnStart | TurnSteer | TurnInterrupt | CompactStart | Rollback | RequestAnswer | Shutdown

@@ -1,0 +1,35 @@
+"""What every plugin object is constructed with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class PluginContext:
+    """What a tool, a slot driver or a hook may know about the session it serves.
+
+    Attributes:
+        home: `$FERRULE_HOME`.
+        config: The whole effective configuration, read-only; keys as in `config.toml`.
+        cwd: Absolute working directory of the session.
+        thread_id: The thread, or an empty string outside of one.
+        environ: The kernel's own environment, unfiltered; never hand it to a command.
+        settings: The table that configures this plugin, such as one of `model_providers`.
+    """
+
+    home: Path
+    config: Mapping[str, object]
+    cwd: str = ""
+    thread_id: str = ""
+    environ: Mapping[str, str] = field(default_factory=dict[str, str])
+    settings: Mapping[str, object] = field(default_factory=dict[str, object])
+
+    def table(self, *keys: str) -> Mapping[str, object]:
+        """Return a nested table of the configuration, empty where there is none."""
+        value: object = self.config
+        for key in keys:
+            value = value.get(key) if isinstance(value, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        return value if isinstance(value, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]

@@ -1,0 +1,118 @@
+"""Model providers: one request in, a stream of events out. Slot `ferrule.providers`.
+
+The entry name is the wire API (`wire_api` of a `model_providers` table), such as `responses`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from ferrule_hookspecs.history import HistoryItem
+from ferrule_hookspecs.threads import TokenUsage
+from ferrule_hookspecs.tools import ToolSchema
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One request to a model.
+
+    Attributes:
+        thread_id: The thread; also the prompt cache key.
+        turn_id: The turn.
+        model: The model's name.
+        input: The whole history, context included, oldest first.
+        tools: In stable order.
+        kind: Why the request is made.
+        parallel_tool_calls: Whether the model may call several tools at once.
+        reasoning_effort: Free string of the provider; None leaves it to the model.
+        reasoning_summary: auto, concise, detailed or none.
+        verbosity: low, medium or high.
+        output_schema: JSON Schema the last message must follow.
+        metadata: Facts about the client, sent along where the provider has room for them.
+    """
+
+    thread_id: str
+    turn_id: str
+    model: str
+    input: Sequence[HistoryItem]
+    tools: Sequence[ToolSchema]
+    kind: Literal["turn", "compaction"] = "turn"
+    parallel_tool_calls: bool = True
+    reasoning_effort: str | None = None
+    reasoning_summary: str | None = None
+    verbosity: str | None = None
+    output_schema: Mapping[str, object] | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class ItemAdded:
+    """The model began an item; text deltas may follow."""
+
+    item: HistoryItem
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """More text of the message that was added last."""
+
+    delta: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """More reasoning: a summary part by its index, or raw content when `index` is None."""
+
+    delta: str
+    index: int | None = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ItemDone:
+    """An item is complete; a tool call may start now."""
+
+    item: HistoryItem
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The response is complete.
+
+    Attributes:
+        response_id: The provider's id.
+        usage: Token counts; None when the provider gave none.
+        end_turn: False asks for another sampling although no tool was called.
+    """
+
+    response_id: str
+    usage: TokenUsage | None
+    end_turn: bool | None = None
+
+
+ModelEvent = ItemAdded | TextDelta | ReasoningDelta | ItemDone | Completed
+
+
+class ModelProvider(Protocol):
+    """Speaks one model API. Constructed with a `PluginContext` whose `settings` is its table.
+
+    Attributes:
+        name: Display name.
+        stream_max_retries: How often a broken stream is tried again by the kernel.
+    """
+
+    name: str
+    stream_max_retries: int
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """Send one request and yield what comes back, ending with `Completed`.
+
+        Raises:
+            ProviderError: The request failed; it says whether trying again may help.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close connections."""
+        ...

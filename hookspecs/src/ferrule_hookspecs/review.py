@@ -1,0 +1,113 @@
+"""Approval: what is asked, who may answer, and what an answer says. Slot `ferrule.reviewers`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NotRequired, Protocol
+
+from typing_extensions import TypedDict
+
+if TYPE_CHECKING:
+    from ferrule_hookspecs.events import ServerRequest
+    from ferrule_hookspecs.items import ThreadItem
+    from ferrule_hookspecs.sandbox import Denial
+    from ferrule_hookspecs.tools import ToolCall
+
+Decision = Literal["allow", "ask", "deny"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An opinion of a plugin on a tool call.
+
+    Attributes:
+        decision: allow, ask or deny; combined strictest wins.
+        reason: One sentence in plain words.
+        rule: What decided, such as a rule's text or a policy's name.
+    """
+
+    decision: Decision
+    reason: str = ""
+    rule: str = ""
+
+    @classmethod
+    def deny(cls, reason: str, rule: str = "") -> Verdict:
+        """Refuse."""
+        return cls("deny", reason, rule)
+
+    @classmethod
+    def ask(cls, reason: str, rule: str = "") -> Verdict:
+        """Require approval."""
+        return cls("ask", reason, rule)
+
+    @classmethod
+    def allow(cls, reason: str = "", rule: str = "") -> Verdict:
+        """Raise no objection; never overrides somebody else's."""
+        return cls("allow", reason, rule)
+
+
+ReviewDecision = Literal["accept", "acceptForSession", "decline", "cancel"]
+
+
+class ReviewOutcome(TypedDict):
+    """A decision as it is recorded: who, what, by which rule, why, and how long it took in ms."""
+
+    decision: ReviewDecision
+    reviewer: str
+    reason: str
+    rule: NotRequired[str]
+    evidence: NotRequired[list[str]]
+    latencyMs: NotRequired[int]
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRequest:
+    """A tool call that needs approval.
+
+    Attributes:
+        thread_id: The thread.
+        turn_id: The turn.
+        call: Byte for byte what will run.
+        item: How the call is shown.
+        reason: Why approval is needed.
+        cwd: Absolute working directory of the turn.
+        escalation: Whether approval means running outside the sandbox.
+        denial: What the sandbox refused in the first attempt, if that is why.
+        verdicts: Opinions of the assessing plugins, by plugin name.
+    """
+
+    thread_id: str
+    turn_id: str
+    call: ToolCall
+    item: ThreadItem | None
+    reason: str
+    cwd: str
+    escalation: bool = False
+    denial: Denial | None = None
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict])
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewContext:
+    """What a reviewer may use.
+
+    Attributes:
+        ask_client: Puts a question to the client and awaits its result; None when no client
+            of this session can answer. The question's `id` is filled in by the session.
+    """
+
+    ask_client: Callable[[ServerRequest], Awaitable[Mapping[str, object]]] | None = None
+
+
+class Reviewer(Protocol):
+    """Decides about tool calls that need approval.
+
+    A reviewer is constructed with a `PluginContext`. A fault or a timeout counts as decline.
+    """
+
+    name: str
+
+    async def review(self, request: ReviewRequest, context: ReviewContext) -> ReviewOutcome:
+        """Decide; must not change anything."""
+        ...

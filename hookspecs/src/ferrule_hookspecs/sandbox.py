@@ -1,0 +1,246 @@
+"""Sandboxes: what a policy resolves to, what a backend promises, how a command is launched.
+
+Slot `ferrule.sandboxes`. The kernel resolves a policy once into a `ResolvedPolicy`; a backend turns
+it and a command into a `Launch`; the kernel owns the process. What a backend cannot enforce it
+declares, and the kernel then refuses policies that need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+Feature = Literal[
+    "filesystem",
+    "protected_paths",
+    "missing_names",
+    "deny_read",
+    "network",
+    "unix_sockets",
+    "pids",
+    "ipc",
+    "seccomp",
+    "proc_sys",
+    "resources",
+]
+"""What a backend may enforce.
+
+filesystem: writes only below writable roots. protected_paths: read-only places inside them.
+missing_names: protected names that do not exist cannot be created. deny_read: unreadable paths.
+network: no way out when off. unix_sockets: host sockets out of reach. pids, ipc: own namespaces.
+seccomp: dangerous system calls refused. proc_sys: kernel settings read-only, for root too.
+resources: bounds on processes and memory.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class WritableRoot:
+    """A folder that may be written, except for what is protected inside it.
+
+    Attributes:
+        path: Absolute, canonical.
+        read_only: Existing paths below it that stay read-only, absolute.
+        forbidden: Missing paths below it that must not come into being, absolute.
+    """
+
+    path: str
+    read_only: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedPolicy:
+    """A sandbox policy in terms of this machine, for one working directory.
+
+    Attributes:
+        mode: The mode it came from.
+        cwd: Absolute, canonical.
+        writable_roots: What may be written; empty in read-only mode.
+        deny_read: Files and folders that must not be read, absolute.
+        network: Whether the network may be used.
+        unconfined: Nothing is confined (full access or an external sandbox).
+        max_processes: Bound on processes of one command, None for no bound.
+        max_memory_bytes: Bound on memory of one command, None for no bound.
+    """
+
+    mode: Literal["read-only", "workspace-write", "danger-full-access", "external-sandbox"]
+    cwd: str
+    writable_roots: tuple[WritableRoot, ...] = ()
+    deny_read: tuple[str, ...] = ()
+    network: bool = False
+    unconfined: bool = False
+    max_processes: int | None = None
+    max_memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command to run. `env` is complete: nothing is inherited.
+
+    Attributes:
+        argv: Program and arguments; surrogate escapes carry bytes that are not UTF-8.
+        cwd: Absolute working directory.
+        env: The whole environment.
+        tty: Whether it gets a terminal of 24 rows and 80 columns.
+        open_stdin: Whether a pipe is kept open for input; else it reads end of file.
+    """
+
+    argv: tuple[str, ...]
+    cwd: str
+    env: Mapping[str, str]
+    tty: bool = False
+    open_stdin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How to start a confined command.
+
+    Attributes:
+        argv: What is really executed; its first element is an absolute path.
+        env: The environment of `argv`.
+        cwd: Where `argv` is started.
+        pass_fds: Descriptors it inherits beside 0, 1 and 2, under the same numbers.
+        started: Called in the parent once the process exists, to close its copies.
+        cleanup: Called once after the process is gone, on every path.
+        forward_signal: Delivers a signal to the command itself; None means the process group.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: str
+    pass_fds: tuple[int, ...] = ()
+    started: Callable[[], None] | None = None
+    cleanup: Callable[[], None] | None = None
+    forward_signal: Callable[[int, int], bool] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """What the sandbox itself refused.
+
+    Attributes:
+        kind: What was touched.
+        path: The path, when known.
+        reason: One sentence in plain words.
+    """
+
+    kind: Literal["write", "read", "network", "syscall", "unknown"]
+    reason: str
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """How a command ended: exit code (128 + n for signal n) and the tail of its output."""
+
+    exit_code: int
+    output: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a backend can do on this machine.
+
+    Attributes:
+        available: Whether it can run commands here.
+        reason: Why not, with the mend; or how it works here.
+        enforced: What it enforces here.
+        local_files: Whether the command's files are this machine's files.
+    """
+
+    available: bool
+    reason: str
+    enforced: frozenset[Feature] = frozenset()
+    local_files: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class FileStat:
+    """Kind, size in bytes and permission bits of a path, symbolic links followed."""
+
+    kind: Literal["file", "directory", "other"]
+    size: int
+    mode: int
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryEntry:
+    """A name in a folder."""
+
+    name: str
+    kind: Literal["file", "directory", "symlink", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFile:
+    """Give a file this content, missing folders created; `mode` None keeps or defaults it."""
+
+    path: str
+    data: bytes
+    mode: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveFile:
+    """Remove a file."""
+
+    path: str
+
+
+FileEdit = WriteFile | RemoveFile
+
+
+class FileSystem(Protocol):
+    """Files as the sandbox of the running attempt allows them; paths are absolute.
+
+    A refusal of the policy raises `SandboxDeniedError` from `ferrule_hookspecs.tools`; ordinary
+    failures raise `OSError`.
+    """
+
+    def check(self, operation: Literal["read", "write"], path: str) -> Denial | None:
+        """Tell what the policy would refuse, without touching the file."""
+        ...
+
+    async def stat(self, path: str) -> FileStat | None:
+        """Look at a path; None when nothing is there."""
+        ...
+
+    async def read(self, path: str, *, limit: int | None = None) -> bytes:
+        """Read a file, at most `limit` bytes."""
+        ...
+
+    async def list(self, path: str) -> Sequence[DirectoryEntry]:
+        """List a folder, sorted by name."""
+        ...
+
+    async def apply(self, edits: Sequence[FileEdit]) -> None:
+        """Make all edits or none: what fails midway is undone before the error is raised."""
+        ...
+
+
+class SandboxBackend(Protocol):
+    """Confines commands. Constructed with a `PluginContext`."""
+
+    name: str
+
+    def probe(self) -> Capabilities:
+        """Tell what works on this machine; cheap after the first call."""
+        ...
+
+    def prepare(self, policy: ResolvedPolicy, command: Command) -> Launch:
+        """Build the launch of one command; raises `SandboxUnavailableError` rather than widen."""
+        ...
+
+    def classify(self, policy: ResolvedPolicy, result: CommandResult) -> Denial | None:
+        """Tell whether the sandbox, and not the command itself, made it fail."""
+        ...
+
+    def files(self, policy: ResolvedPolicy) -> FileSystem | None:
+        """File access for tools; None when files are local and the kernel's own access serves."""
+        ...
+
+    async def aclose(self) -> None:
+        """Give back everything the backend holds."""
+        ...

@@ -1,0 +1,74 @@
+"""The remaining slot protocols, and the table of all slots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, Protocol
+
+if TYPE_CHECKING:
+    from ferrule_hookspecs.history import HistoryItem
+    from ferrule_hookspecs.host import Kernel
+    from ferrule_hookspecs.provider import ModelProvider, ModelRequest
+
+HOOK_GROUP: Final = "ferrule.plugins"
+TOOL_GROUP: Final = "ferrule.tools"
+COMMAND_GROUP: Final = "ferrule.commands"
+SLOT_GROUPS: Final[tuple[str, ...]] = (
+    "ferrule.sandboxes",
+    "ferrule.reviewers",
+    "ferrule.transports",
+    "ferrule.providers",
+    "ferrule.stores",
+    "ferrule.compactors",
+    "ferrule.engines",
+)
+ALL_GROUPS: Final[tuple[str, ...]] = (HOOK_GROUP, TOOL_GROUP, COMMAND_GROUP, *SLOT_GROUPS)
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionResult:
+    """A shorter history that stands for the old one, and the summary's text."""
+
+    history: Sequence[HistoryItem]
+    summary: str
+
+
+class Compactor(Protocol):
+    """Shortens a history. Slot `ferrule.compactors`; constructed with a `PluginContext`."""
+
+    name: str
+
+    async def compact(
+        self,
+        request: ModelRequest,
+        provider: ModelProvider,
+        *,
+        reason: Literal["manual", "auto", "overflow"],
+    ) -> CompactionResult:
+        """Shorten the request's input; raises `FerruleError` rather than lose what matters."""
+        ...
+
+
+class Transport(Protocol):
+    """Serves a kernel to clients. Slot `ferrule.transports`; constructed with a `PluginContext`."""
+
+    name: str
+
+    async def serve(self, kernel: Kernel) -> None:
+        """Serve until cancelled."""
+        ...
+
+
+class Engine(Protocol):
+    """Runs many threads on an existing distributed engine. Slot `ferrule.engines`."""
+
+    name: str
+
+    async def submit(self, job: Mapping[str, object]) -> str:
+        """Queue a run durably; returns its id."""
+        ...
+
+    async def result(self, job_id: str) -> Mapping[str, object]:
+        """Await the durable result of a run."""
+        ...

@@ -1,0 +1,1 @@
+"""Edits files by patch, all or nothing."""

@@ -1,0 +1,1 @@
+"""Keeps the model's plan: update_plan."""

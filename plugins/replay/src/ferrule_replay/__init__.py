@@ -1,0 +1,1 @@
+"""Model provider that plays a recorded conversation, and the demo command."""

@@ -1,0 +1,1 @@
+"""Model provider for the Responses API over HTTP."""

@@ -1,0 +1,1 @@
+"""Runs shell commands: exec_command and write_stdin."""

@@ -1,0 +1,1 @@
+"""Shows the model an image file: view_image."""

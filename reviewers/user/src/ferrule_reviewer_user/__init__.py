@@ -1,0 +1,1 @@
+"""Asks a person for approval."""

@@ -1,0 +1,1 @@
+"""Confines commands with bubblewrap and seccomp on Linux."""

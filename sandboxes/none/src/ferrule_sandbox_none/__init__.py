@@ -1,0 +1,1 @@
+"""Runs commands without any confinement, and says so."""
