@@ -43,6 +43,15 @@ class ToolError(FerruleError):
     """A tool could not do what was asked; the message goes to the model."""
 
 
+class InterruptedByUserError(FerruleError):
+    """A signal ended the work; `signal` is its number."""
+
+    def __init__(self, signal: int) -> None:
+        """Name the signal."""
+        super().__init__(f"interrupted by signal {signal}")
+        self.signal = signal
+
+
 class ProviderError(FerruleError):
     """A model request failed.
 

@@ -6,6 +6,7 @@ orchestrator, which reviews the call first and hands it a sandbox.
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -68,7 +69,7 @@ class ToolCall:
         call_id: The model's id of the call.
         tool: Name of the tool that runs.
         arguments: Parsed JSON arguments; empty for a freeform call. Deeply frozen by the kernel.
-        text: The arguments as text: JSON for a function, the input itself for a freeform call.
+        text: The arguments as text: their JSON for a function, the input itself for a freeform call.
         form: How the model called it.
         requested_tool: What the model named, where a plugin rewrote the call.
     """
@@ -190,12 +191,14 @@ class Tool(ABC):
         description: What the model reads about it.
         arguments_model: A pydantic model of the arguments; or override `schema`.
         parallel: Whether calls may overlap with others that also say so.
+        read_only: Whether calls never change anything; approval mode `untrusted` lets them run.
     """
 
     name: ClassVar[str]
     description: ClassVar[str] = ""
     arguments_model: ClassVar[type[BaseModel] | None] = None
     parallel: ClassVar[bool] = False
+    read_only: ClassVar[bool] = False
 
     def __init__(self, context: PluginContext) -> None:
         """Keep the settings; nothing is started before the first call."""
@@ -237,7 +240,7 @@ class Tool(ABC):
             "type": "dynamicToolCall",
             "id": call.call_id,
             "tool": call.tool,
-            "arguments": dict(call.arguments) if call.form == "function" else call.text,
+            "arguments": json.loads(call.text) if call.form == "function" else call.text,
             "status": "inProgress",
         }
 
