@@ -1,0 +1,153 @@
+"""The thread store of the kernel: JSON-lines rollouts under `$FERRULE_HOME`.
+
+Starting, resuming and reading a thread touch only its rollout and its lock; listings and names go
+through the index, which is derived. Named by the entry point `jsonl` of `ferrule.stores`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ferrule_hookspecs.errors import StoreError, ThreadNotFoundError
+from ferrule_hookspecs.plugins import PluginContext
+from ferrule_hookspecs.store import RolloutRecord, ThreadFilter, ThreadSummary, ThreadWriter
+
+from ferrule.rollout import Rollout, RolloutWriter, read_rollout
+from ferrule.thread_files import RolloutFile, ThreadFiles, is_thread_id, make_private_dirs
+from ferrule.thread_lock import ThreadLock, sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ferrule.thread_index import ThreadIndex
+
+
+class JsonlStore:
+    """Keeps one JSON-lines file per thread. Satisfies `ferrule_hookspecs.store.ThreadStore`."""
+
+    name = "jsonl"
+
+    def __init__(self, context: PluginContext) -> None:
+        self._files = ThreadFiles(context.home)
+        self._locks = context.home / "locks"
+
+    def create(self, thread_id: str, *, created_at: float) -> ThreadWriter:
+        """Begin a new thread; its file is made by the first append."""
+        if not is_thread_id(thread_id):
+            raise StoreError(f"{thread_id!r} cannot name a thread; use letters, digits and -")
+        lock = ThreadLock.acquire(self._locks, thread_id)
+        return RolloutWriter(thread_id, self._files.new_path(thread_id, created_at), lock)
+
+    def open(self, thread_id: str) -> ThreadWriter:
+        """Continue a thread, its torn end mended."""
+        file = self._locate(thread_id)
+        if file.archived:
+            raise ThreadNotFoundError(
+                f"thread {thread_id} is archived; take it back with "
+                f"`ferrule threads unarchive {thread_id}`"
+            )
+        return self._writer(thread_id)
+
+    def read(self, thread_id: str) -> list[RolloutRecord]:
+        """Read all records of a thread, damaged lines left out."""
+        return self.inspect(thread_id).records
+
+    def inspect(self, thread_id: str) -> Rollout:
+        """Read all records of a thread and tell which lines are damaged."""
+        return read_rollout(self._locate(thread_id).path)
+
+    def find(self, name_or_id: str) -> ThreadSummary | None:
+        """Find a thread by id, else by its exact name, the newest first."""
+        file = self._files.locate(name_or_id)
+        if file is None:
+            return self._index().named(name_or_id)
+        from ferrule.thread_summary import summarize  # not needed where a thread only runs
+
+        return summarize(file)
+
+    def list(self, filter_: ThreadFilter) -> Sequence[ThreadSummary]:
+        """List threads, the last changed first."""
+        return self._index().list(filter_)
+
+    def set_name(self, thread_id: str, name: str) -> None:
+        """Give a thread a name.
+
+        Raises:
+            ThreadBusyError: A session has the thread open; it appends the record itself.
+        """
+        if not name.strip():
+            raise StoreError(f"thread {thread_id} needs a name that is not blank")
+        writer = self._writer(thread_id)
+        try:
+            writer.append("event_msg", {"type": "thread_name", "name": name})
+        finally:
+            writer.close()
+
+    def archive(self, thread_id: str) -> None:
+        """Put a thread away."""
+        file = self._locate(thread_id)
+        if file.archived:
+            raise StoreError(f"thread {thread_id} is already archived")
+        self._move(thread_id, self._files.archive / Path(file.path).name)
+
+    def unarchive(self, thread_id: str) -> None:
+        """Take an archived thread back."""
+        file = self._locate(thread_id)
+        if not file.archived:
+            raise StoreError(f"thread {thread_id} is not archived")
+        self._move(thread_id, self._files.active_path(Path(file.path)))
+
+    def delete(self, thread_id: str) -> None:
+        """Remove a thread for good."""
+        self._locate(thread_id)
+        lock = ThreadLock.acquire(self._locks, thread_id)
+        try:
+            os.unlink(self._locate(thread_id).path)
+        except OSError as error:
+            raise StoreError(f"cannot delete thread {thread_id}: {error.strerror}") from error
+        finally:
+            lock.release()
+
+    def rebuild(self) -> int:
+        """Build the index anew and remove locks of killed processes."""
+        sweep(self._locks)
+        return self._index().rebuild()
+
+    def _locate(self, thread_id: str) -> RolloutFile:
+        file = self._files.locate(thread_id)
+        if file is None:
+            raise ThreadNotFoundError(
+                f"no thread with id {thread_id} is stored in {self._files.sessions}; "
+                "`ferrule threads list --all` shows those that are"
+            )
+        return file
+
+    def _writer(self, thread_id: str) -> RolloutWriter:
+        self._locate(thread_id)
+        lock = ThreadLock.acquire(self._locks, thread_id)
+        try:  # only the holder of the lock moves the file, so it is looked up again
+            path = Path(self._locate(thread_id).path)
+            return RolloutWriter.resume(thread_id, path, lock)
+        except BaseException:
+            lock.release()
+            raise
+
+    def _move(self, thread_id: str, target: Path) -> None:
+        lock = ThreadLock.acquire(self._locks, thread_id)
+        try:
+            source = self._locate(thread_id).path
+            if target.exists():
+                raise StoreError(f"cannot move {source}: {target} exists")
+            make_private_dirs(target.parent)
+            os.rename(source, target)
+        except OSError as error:
+            raise StoreError(f"cannot move thread {thread_id}: {error.strerror}") from error
+        finally:
+            lock.release()
+
+    def _index(self) -> ThreadIndex:
+        from ferrule.thread_index import ThreadIndex  # SQLite is slow to import
+
+        return ThreadIndex(self._files)
