@@ -61,6 +61,7 @@ class ProviderError(FerruleError):
         kind: The app-server error class, such as ``unauthorized`` or ``contextWindowExceeded``.
         status: HTTP status, when there was one.
         max_retries: Tighter bound than the configured one; None keeps the configured bound.
+        details: What the server itself said, where the message does not carry it.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class ProviderError(FerruleError):
         kind: str = "other",
         status: int | None = None,
         max_retries: int | None = None,
+        details: str | None = None,
     ) -> None:
         """Record what the retry loop needs to know beside the message."""
         super().__init__(message)
@@ -80,3 +82,4 @@ class ProviderError(FerruleError):
         self.kind = kind
         self.status = status
         self.max_retries = max_retries
+        self.details = details

@@ -1,0 +1,87 @@
+"""The request body, laid out so that consecutive requests share the longest prefix of bytes.
+
+Everything that stays the same in a thread stands before `input`, which only grows at its end;
+what may change from turn to turn stands after it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from ferrule_hookspecs.tools import FunctionSchema
+
+if TYPE_CHECKING:
+    from ferrule_hookspecs.provider import ModelRequest
+    from ferrule_hookspecs.tools import ToolSchema
+
+
+def encode_request(request: ModelRequest) -> bytes:
+    """Serialise a request; equal requests give equal bytes."""
+    body: dict[str, object] = {
+        "model": request.model,
+        "stream": True,
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+        "prompt_cache_key": request.thread_id,
+        "tool_choice": "auto",
+        "parallel_tool_calls": request.parallel_tool_calls,
+        "tools": [_tool(schema) for schema in request.tools],
+        "input": list(request.input),
+    }
+    if reasoning := _reasoning(request):
+        body["reasoning"] = reasoning
+    if text := _text(request):
+        body["text"] = text
+    body["client_metadata"] = {
+        "thread_id": request.thread_id,
+        "turn_id": request.turn_id,
+        **request.metadata,
+    }
+    encoded = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    # A command's output may hold lone surrogates, which no UTF-8 text can carry.
+    return encoded.encode("utf-8", "replace")
+
+
+def _tool(schema: ToolSchema) -> dict[str, object]:
+    if isinstance(schema, FunctionSchema):
+        return {
+            "type": "function",
+            "name": schema.name,
+            "description": schema.description,
+            "strict": False,
+            "parameters": dict(schema.parameters),
+        }
+    return {
+        "type": "custom",
+        "name": schema.name,
+        "description": schema.description,
+        "format": {
+            "type": "grammar",
+            "syntax": schema.syntax,
+            "definition": schema.definition,
+        },
+    }
+
+
+def _reasoning(request: ModelRequest) -> dict[str, str]:
+    reasoning: dict[str, str] = {}
+    if request.reasoning_effort is not None:
+        reasoning["effort"] = request.reasoning_effort
+    if request.reasoning_summary not in (None, "none"):
+        reasoning["summary"] = request.reasoning_summary
+    return reasoning
+
+
+def _text(request: ModelRequest) -> dict[str, object]:
+    text: dict[str, object] = {}
+    if request.verbosity is not None:
+        text["verbosity"] = request.verbosity
+    if request.output_schema is not None:
+        text["format"] = {
+            "type": "json_schema",
+            "strict": True,
+            "schema": dict(request.output_schema),
+            "name": "codex_output_schema",
+        }
+    return text
