@@ -1,0 +1,204 @@
+"""The command line of `ferrule exec`: from strings to one frozen value."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NoReturn
+
+from ferrule_exec.options import OPTIONS
+
+Action = Literal["start", "resume", "fork"]
+
+USAGE = """\
+ferrule exec [OPTIONS] [PROMPT]
+       ferrule exec resume [OPTIONS] (ID | NAME | --last) [PROMPT]
+       ferrule exec fork [OPTIONS] (ID | NAME) [PROMPT]"""
+
+_ABOUT = """\
+Runs one turn without a terminal interface. Progress goes to stderr, the last message to stdout;
+with --json every event goes to stdout instead. Without PROMPT, or with -, the prompt is read from
+stdin; where there is a prompt and stdin is not a terminal, what arrives there is appended to it
+(if nothing arrives within a second, the turn starts without)."""
+
+_EPILOG = """\
+exit status: 0 the turn was completed, 1 it failed or was interrupted, 2 wrong usage"""
+
+_RESERVED = "'review' is reserved for reviewing changes; to send it as a prompt, write: -- review"
+
+
+class UsageError(Exception):
+    """The command line cannot be understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What a command line asks for.
+
+    Attributes:
+        action: Start a thread, resume one, or fork one.
+        target: Id or name of the thread to resume or fork; None with `last`.
+        prompt: As given; None or `-` means stdin.
+        last: Resume the last thread …
+        everywhere: … of any folder.
+        images: Absolute paths.
+        cwd: Absolute working directory.
+        extra_roots: Absolute paths of more writable folders.
+        overrides: Texts of `-c`.
+        flags: Configuration values of dedicated options, by dotted key.
+        approval_given: Whether the command line says when to ask.
+        max_wait_s: How long to retry; None leaves it to the configuration.
+    """
+
+    action: Action
+    target: str | None
+    prompt: str | None
+    cwd: str
+    last: bool = False
+    everywhere: bool = False
+    images: tuple[str, ...] = ()
+    extra_roots: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    flags: dict[str, object] = field(default_factory=dict[str, object])
+    approval_given: bool = False
+    profile: str | None = None
+    strict: bool = False
+    ignore_user: bool = False
+    trust: bool = False
+    ephemeral: bool = False
+    skip_git_check: bool = False
+    json: bool = False
+    output_file: str | None = None
+    schema_file: str | None = None
+    color: str = "auto"
+    max_wait_s: float | None = None
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="ferrule exec",
+        usage=USAGE,
+        description=_ABOUT,
+        epilog=_EPILOG,
+        add_help=False,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    for title, options in OPTIONS.items():
+        group = parser.add_argument_group(title)
+        for names, settings in options:
+            group.add_argument(*names, **settings)
+    return parser
+
+
+def help_text() -> str:
+    """Return the text of `--help`."""
+    return _parser().format_help()
+
+
+def parse(argv: Sequence[str]) -> Arguments | None:
+    """Parse a command line; None asks for help.
+
+    Options may stand anywhere; what follows `--` is never an option nor a sub-command.
+
+    Raises:
+        UsageError: The message says what is wrong.
+    """
+    split = argv.index("--") if "--" in argv else len(argv)
+    literal = list(argv[split + 1 :])
+    # The parser knows no positional, so that those may stand between options in any order.
+    found, loose = _parser().parse_known_args(list(argv[:split]))
+    if found.help:
+        return None
+    for text in loose:
+        if text.startswith("-") and text != "-" and " " not in text:
+            raise UsageError(f"unexpected option {text!r}")
+    action, target, prompt = _positionals(loose, literal, last=found.last)
+    if (found.last or found.all) and action != "resume":
+        raise UsageError("--last and --all belong to 'resume'")
+    return _arguments(found, action, target, prompt)
+
+
+def _positionals(
+    loose: list[str], literal: list[str], *, last: bool
+) -> tuple[Action, str | None, str | None]:
+    action: Action = "start"
+    if loose and loose[0] == "review":
+        raise UsageError(_RESERVED)
+    if loose and loose[0] in ("resume", "fork"):
+        action = "resume" if loose[0] == "resume" else "fork"
+        loose = loose[1:]
+    rest = [*loose, *literal]
+    target = None
+    if action != "start" and not last:
+        if not rest:
+            or_last = " or --last" if action == "resume" else ""
+            raise UsageError(f"'{action}' needs a thread: its id, its name{or_last}")
+        target = rest.pop(0)
+    if len(rest) > 1:
+        raise UsageError(f"unexpected argument {rest[1]!r}; quote a prompt that has spaces")
+    return action, target, rest[0] if rest else None
+
+
+def _arguments(
+    found: argparse.Namespace, action: Action, target: str | None, prompt: str | None
+) -> Arguments:
+    here = os.getcwd()
+    bypass = found.dangerously_bypass_approvals_and_sandbox
+    if bypass and (found.sandbox or found.ask_for_approval):
+        raise UsageError(
+            "--dangerously-bypass-approvals-and-sandbox excludes --sandbox and --ask-for-approval"
+        )
+    return Arguments(
+        action=action,
+        target=target,
+        prompt=prompt,
+        cwd=os.path.abspath(found.cd) if found.cd else here,
+        last=found.last,
+        everywhere=found.all,
+        images=tuple(os.path.join(here, path) for path in _image_paths(found.image)),
+        extra_roots=tuple(os.path.abspath(path) for path in found.add_dir),
+        overrides=tuple(found.config),
+        flags=_flags(found),
+        approval_given=bool(bypass or found.ask_for_approval),
+        profile=found.profile,
+        strict=found.strict_config,
+        ignore_user=found.ignore_user_config,
+        trust=found.trust,
+        ephemeral=found.ephemeral,
+        skip_git_check=found.skip_git_repo_check or bypass,
+        json=found.json,
+        output_file=found.output_last_message,
+        schema_file=found.output_schema,
+        color=found.color,
+        max_wait_s=found.max_wait,
+    )
+
+
+def _flags(found: argparse.Namespace) -> dict[str, object]:
+    flags: dict[str, object] = {f"features.{name}": True for name in found.enable}
+    flags |= {f"features.{name}": False for name in found.disable}
+    if found.model:
+        flags["model"] = found.model
+    if found.dangerously_bypass_approvals_and_sandbox:
+        return flags | {"sandbox_mode": "danger-full-access", "approval_policy": "never"}
+    if found.sandbox:
+        flags["sandbox_mode"] = found.sandbox
+    if found.ask_for_approval:
+        flags["approval_policy"] = found.ask_for_approval
+    return flags
+
+
+def _image_paths(given: Sequence[str]) -> list[str]:
+    """Split `a.png,b.png`, unless a file has that very name."""
+    paths: list[str] = []
+    for text in given:
+        paths.extend([text] if "," not in text or os.path.exists(text) else text.split(","))
+    return [path for path in paths if path]

@@ -1,0 +1,156 @@
+"""One run on an open session: the turn, its repair round, and what an interrupt leaves to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import anyio
+from ferrule_hookspecs.errors import FerruleError
+from ferrule_hookspecs.events import Outgoing
+from ferrule_hookspecs.host import Session
+from ferrule_hookspecs.items import UserInput
+from ferrule_hookspecs.ops import TurnStart, TurnStartParams
+from ferrule_hookspecs.threads import TokenUsage, Turn
+
+from ferrule_exec.outcome import Outcome, Output, Status, no_usage, sum_usage
+from ferrule_exec.schema import correction
+
+if TYPE_CHECKING:
+    from ferrule_exec.schema import OutputSchema
+    from ferrule_exec.stream import Stream
+
+INTERRUPT_S: Final = 5.0
+"""How long the session may take to record an interrupted turn."""
+
+_INTERRUPTED: Final = "The turn was interrupted."
+
+
+@dataclass(slots=True)
+class _Record:
+    """What the events of a run have said so far."""
+
+    last_message: str | None = None
+    earlier: TokenUsage = field(default_factory=no_usage)
+    turn: TokenUsage = field(default_factory=no_usage)
+    thread: TokenUsage = field(default_factory=no_usage)
+
+    def note(self, event: Outgoing) -> None:
+        params = cast("dict[str, Any]", event["params"])
+        if event["method"] == "item/completed" and params["item"]["type"] == "agentMessage":
+            self.last_message = params["item"]["text"]
+        elif event["method"] == "thread/tokenUsage/updated":
+            self.turn = params["tokenUsage"]["turn"]
+            self.thread = params["tokenUsage"]["total"]
+
+    def next_turn(self) -> None:
+        self.earlier, self.turn = sum_usage(self.earlier, self.turn), no_usage()
+
+    def outcome(self, status: Status, message: str = "") -> Outcome:
+        usage = sum_usage(self.earlier, self.turn)
+        return Outcome(status, message, self.last_message, usage, self.thread)
+
+
+class Conversation:
+    """Runs one prompt on a session and shows what happens."""
+
+    def __init__(
+        self,
+        session: Session,
+        output: Output,
+        stdout: Stream,
+        *,
+        schema: OutputSchema | None = None,
+    ) -> None:
+        self._session = session
+        self._events = session.events()
+        self._output = output
+        self._stdout = stdout
+        self._schema = schema
+        self._record = _Record()
+        self._work = anyio.CancelScope(shield=True)
+        self._is_over = False
+        self._interrupts = 0
+
+    async def run(self, input_: list[UserInput]) -> Outcome:
+        """Run to the end of the turn, and tell the output about it.
+
+        Cancelling interrupts the turn; it is still recorded and shown before this returns.
+        """
+        outcome = self._record.outcome("interrupted", _INTERRUPTED)
+        fault: FerruleError | None = None
+        async with anyio.create_task_group() as watch:
+            watch.start_soon(self._interrupt_when_cancelled)
+            with self._work:
+                try:
+                    outcome = await self._turns(input_)
+                except FerruleError as error:
+                    fault = error
+            self._is_over = True
+            if fault is None:
+                self._output.ended(outcome)
+            watch.cancel_scope.cancel()
+        if fault is not None:
+            raise fault
+        return outcome
+
+    async def _interrupt_when_cancelled(self) -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            if not self._is_over:
+                self._work.deadline = anyio.current_time() + INTERRUPT_S
+                with anyio.CancelScope(shield=True):
+                    await self._interrupt()
+
+    async def _interrupt(self) -> None:
+        self._interrupts += 1
+        await self._session.submit(
+            {
+                "id": f"interrupt-{self._interrupts}",
+                "method": "turn/interrupt",
+                "params": {"threadId": self._session.thread["id"], "turnId": ""},
+            }
+        )
+
+    async def _turns(self, input_: list[UserInput]) -> Outcome:
+        outcome = self._outcome(await self._turn("turn-1", input_))
+        if self._schema is None or outcome.status != "completed":
+            return outcome
+        problem = self._schema.problem(outcome.last_message)
+        if problem is None:
+            return outcome
+        self._record.next_turn()
+        repair: list[UserInput] = [{"type": "text", "text": correction(problem)}]
+        outcome = self._outcome(await self._turn("turn-2", repair))
+        if outcome.status != "completed":
+            return outcome
+        problem = self._schema.problem(outcome.last_message)
+        if problem is None:
+            return outcome
+        return self._record.outcome(
+            "failed", f"The last message does not follow the output schema: {problem}"
+        )
+
+    def _outcome(self, turn: Turn) -> Outcome:
+        if turn["status"] == "failed":
+            error = turn.get("error")
+            return self._record.outcome("failed", error["message"] if error else "The turn failed.")
+        if turn["status"] == "interrupted":
+            return self._record.outcome("interrupted", _INTERRUPTED)
+        return self._record.outcome("completed")
+
+    async def _turn(self, op_id: str, input_: list[UserInput]) -> Turn:
+        params: TurnStartParams = {"threadId": self._session.thread["id"], "input": input_}
+        if self._schema is not None:
+            params["outputSchema"] = self._schema.schema
+        start: TurnStart = {"id": op_id, "method": "turn/start", "params": params}
+        await self._session.submit(start)
+        async for event in self._events:
+            if event["method"] == "turn/completed":
+                return event["params"]["turn"]
+            self._record.note(event)
+            self._output.happened(event)
+            if self._stdout.is_broken and not self._interrupts:
+                await self._interrupt()
+        raise FerruleError("the session ended before the turn did")

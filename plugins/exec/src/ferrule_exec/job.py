@@ -1,0 +1,117 @@
+"""What is settled before a kernel starts: the configuration, the prompt, the answer's schema."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ferrule_hookspecs.host import Config, ConfigRequest, Host, ThreadOptions
+from ferrule_hookspecs.items import UserInput
+
+from ferrule_exec.arguments import Arguments
+from ferrule_exec.errors import ExecError
+from ferrule_exec.prompt import Stdin, compose
+from ferrule_exec.stream import Stream
+
+if TYPE_CHECKING:
+    from ferrule_exec.schema import OutputSchema
+
+_UNTRUSTED = "Not inside a trusted directory and --skip-git-repo-check was not specified."
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run that is ready to start.
+
+    Attributes:
+        arguments: The command line.
+        config: The effective configuration.
+        prompt: The whole prompt; None only where a thread is forked and nothing is asked.
+        schema: What the last message must follow.
+    """
+
+    arguments: Arguments
+    config: Config
+    prompt: str | None
+    schema: OutputSchema | None
+
+    @property
+    def options(self) -> ThreadOptions:
+        """How the session is opened."""
+        return ThreadOptions(
+            config=self.config,
+            cwd=self.arguments.cwd,
+            ephemeral=self.arguments.ephemeral,
+            extra_roots=self.arguments.extra_roots,
+        )
+
+    @property
+    def input(self) -> list[UserInput]:
+        """The user's input: images first, then the text."""
+        images: list[UserInput] = [
+            {"type": "localImage", "path": path} for path in self.arguments.images
+        ]
+        return [*images, {"type": "text", "text": self.prompt or ""}]
+
+
+def prepare(arguments: Arguments, host: Host, progress: Stream) -> Job:
+    """Read everything a run needs.
+
+    Raises:
+        FerruleError: Something is wrong with it; nothing was started.
+    """
+    if not os.path.isdir(arguments.cwd):
+        raise ExecError(f"Error: the working directory {arguments.cwd!r} does not exist")
+    config = _config(arguments, host)
+    prompt = _prompt(arguments, progress)
+    schema = _schema(arguments.schema_file)
+    if not (arguments.skip_git_check or config.is_trusted or _is_in_repository(arguments.cwd)):
+        raise ExecError(_UNTRUSTED)
+    return Job(arguments, config, prompt, schema)
+
+
+def _config(arguments: Arguments, host: Host) -> Config:
+    if arguments.approval_given:
+        return host.config(_request(arguments, {}))
+    config = host.config(_request(arguments, {"approval_policy": "never"}))
+    if config.get("approvals_reviewer", "user") == "user":
+        return config
+    # A reviewer that needs no person works here too, so the configured policy holds.
+    return host.config(_request(arguments, {}))
+
+
+def _request(arguments: Arguments, flags: Mapping[str, object]) -> ConfigRequest:
+    return ConfigRequest(
+        cwd=arguments.cwd,
+        profile=arguments.profile,
+        overrides=arguments.overrides,
+        flags={**arguments.flags, **flags},
+        strict=arguments.strict,
+        ignore_user=arguments.ignore_user,
+        trust_project=arguments.trust,
+    )
+
+
+def _prompt(arguments: Arguments, progress: Stream) -> str | None:
+    given = arguments.prompt
+    if arguments.action == "fork" and given is None:
+        return None
+    if arguments.action != "start" and given not in (None, "-"):
+        return given
+    return compose(given, Stdin(), progress)
+
+
+def _schema(path: str | None) -> OutputSchema | None:
+    if path is None:
+        return None
+    from ferrule_exec.schema import OutputSchema
+
+    return OutputSchema.read(path)
+
+
+def _is_in_repository(cwd: str) -> bool:
+    folder = Path(cwd)
+    return any((parent / ".git").exists() for parent in (folder, *folder.parents))

@@ -1,0 +1,112 @@
+"""Output for programs: one JSON event per line on stdout (`--json`)."""
+
+from __future__ import annotations
+
+from json import JSONEncoder
+from typing import Any, Final, cast
+
+from ferrule_hookspecs.events import Outgoing
+from ferrule_hookspecs.host import Session
+from ferrule_hookspecs.items import ThreadItem
+
+from ferrule_exec.outcome import Outcome
+from ferrule_exec.shapes import Shape, shape_of, usage_shape
+from ferrule_exec.stream import Stream
+
+_encode: Final = JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+_COMPLETED_ONLY: Final = frozenset({"agent_message", "reasoning", "context_compaction"})
+
+
+class JsonOutput:
+    """Writes events; ids of items count from 0 within the process."""
+
+    def __init__(self, stdout: Stream) -> None:
+        self._stdout = stdout
+        self._ids: dict[str, str] = {}
+        self._count = 0
+        self._plan: tuple[str, Shape] | None = None
+        self._has_started = False
+
+    def opened(self, session: Session, prompt: str | None) -> None:
+        """Name the thread."""
+        self._write({"type": "thread.started", "thread_id": session.thread["id"]})
+
+    def warned(self, message: str) -> None:
+        """Show a warning as an item."""
+        item = {"id": self._next_id(), "type": "error", "message": message}
+        self._write({"type": "item.completed", "item": item})
+
+    def happened(self, event: Outgoing) -> None:
+        """Write what the event is for clients of exec, if anything."""
+        params = cast("dict[str, Any]", event["params"])
+        match event["method"]:
+            case "item/started":
+                self._item("item.started", params["item"])
+            case "item/completed":
+                self._item("item.completed", params["item"])
+            case "turn/started":
+                self._turn_started()
+            case "turn/plan/updated":
+                self._plan_updated(params["plan"])
+            case "error":
+                self._write({"type": "error", "message": params["error"]["message"]})
+            case "warning":
+                self.warned(params["message"])
+            case _:
+                pass
+
+    def ended(self, outcome: Outcome) -> None:
+        """Write how the turn ended."""
+        if self._plan:
+            item_id, plan = self._plan
+            self._write({"type": "item.completed", "item": {"id": item_id, **plan}})
+        if outcome.status == "completed":
+            self._write(
+                {
+                    "type": "turn.completed",
+                    "usage": usage_shape(outcome.usage),
+                    "thread_usage": usage_shape(outcome.thread_usage),
+                }
+            )
+            return
+        error = {"message": outcome.message}
+        if outcome.status == "interrupted":
+            error["reason"] = "interrupted"
+        self._write({"type": "turn.failed", "error": error})
+
+    def _write(self, event: dict[str, Any]) -> None:
+        self._stdout.write(_encode(event) + "\n")
+
+    def _next_id(self) -> str:
+        item_id = f"item_{self._count}"
+        self._count += 1
+        return item_id
+
+    def _turn_started(self) -> None:
+        # The turn that repairs an answer is part of the one that was asked for.
+        if not self._has_started:
+            self._has_started = True
+            self._write({"type": "turn.started"})
+
+    def _item(self, event: str, item: ThreadItem) -> None:
+        shape = shape_of(item)
+        if shape is None or (event == "item.started" and shape["type"] in _COMPLETED_ONLY):
+            return
+        item_id = self._ids.get(item["id"])
+        if item_id is None:
+            item_id = self._ids[item["id"]] = self._next_id()
+        if event == "item.completed":
+            del self._ids[item["id"]]
+        self._write({"type": event, "item": {"id": item_id, **shape}})
+
+    def _plan_updated(self, plan: list[dict[str, Any]]) -> None:
+        steps = [
+            {"text": step["step"], "completed": step["status"] == "completed"} for step in plan
+        ]
+        shape: Shape = {"type": "todo_list", "items": steps}
+        item_id, event = (
+            (self._plan[0], "item.updated") if self._plan else (self._next_id(), "item.started")
+        )
+        self._plan = (item_id, shape)
+        self._write({"type": event, "item": {"id": item_id, **shape}})

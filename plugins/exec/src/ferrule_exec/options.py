@@ -1,0 +1,108 @@
+"""The options of `ferrule exec` as data: parsed by `arguments.py`, offered to shell completion."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ferrule_hookspecs.policies import APPROVAL_MODES, SANDBOX_MODES
+
+Option = tuple[tuple[str, ...], dict[str, Any]]
+
+_FLAG: Final[dict[str, Any]] = {"action": "store_true"}
+
+
+def _repeated(metavar: str, help_: str) -> dict[str, Any]:
+    return {"action": "append", "default": [], "metavar": metavar, "help": help_}
+
+
+def _flag(help_: str) -> dict[str, Any]:
+    return {**_FLAG, "help": help_}
+
+
+OPTIONS: Final[dict[str, tuple[Option, ...]]] = {
+    "What runs": (
+        (("-m", "--model"), {"metavar": "MODEL", "help": "model to use"}),
+        (
+            ("-i", "--image"),
+            {
+                "action": "extend",
+                "nargs": "+",
+                "default": [],
+                "metavar": "FILE",
+                "help": "image files to send along; put -- before a prompt that follows",
+            },
+        ),
+        (("-C", "--cd"), {"metavar": "DIR", "help": "working directory of the session"}),
+        (("--ephemeral",), _flag("store nothing: the thread cannot be resumed")),
+        (
+            ("--max-wait",),
+            {
+                "type": float,
+                "metavar": "SECONDS",
+                "help": "give up when the model has not answered after retrying for this long",
+            },
+        ),
+    ),
+    "What it may do": (
+        (
+            ("-s", "--sandbox"),
+            {"choices": SANDBOX_MODES, "metavar": "MODE", "help": ", ".join(SANDBOX_MODES)},
+        ),
+        (
+            ("-a", "--ask-for-approval"),
+            {
+                "choices": APPROVAL_MODES,
+                "metavar": "WHEN",
+                "help": f"{', '.join(APPROVAL_MODES)}; default: never, unless a reviewer other "
+                "than the user is configured",
+            },
+        ),
+        (("--add-dir",), _repeated("DIR", "another folder that may be written; repeatable")),
+        (
+            ("--dangerously-bypass-approvals-and-sandbox", "--yolo"),
+            _flag("no sandbox, no questions; for machines that are confined from outside"),
+        ),
+        (("--skip-git-repo-check",), _flag("allow a folder that is no Git repository")),
+        (("--trust",), _flag("trust this project's configuration, now and later")),
+    ),
+    "Configuration": (
+        (
+            ("-c", "--config"),
+            _repeated("KEY=VALUE", "set a configuration value, in TOML; repeatable"),
+        ),
+        (("-p", "--profile"), {"metavar": "NAME", "help": "use NAME.config.toml of the home"}),
+        (("--enable",), _repeated("FEATURE", "switch a feature on; repeatable")),
+        (("--disable",), _repeated("FEATURE", "switch a feature off; repeatable")),
+        (("--strict-config",), _flag("unknown configuration keys are errors")),
+        (("--ignore-user-config",), _flag("leave the user's configuration file out")),
+    ),
+    "What comes out": (
+        (("--json", "--experimental-json"), _flag("one JSON event per line on stdout")),
+        (
+            ("-o", "--output-last-message"),
+            {"metavar": "FILE", "help": "write the last message to FILE"},
+        ),
+        (
+            ("--output-schema",),
+            {"metavar": "FILE", "help": "JSON Schema that the last message must follow"},
+        ),
+        (
+            ("--color",),
+            {
+                "choices": ("auto", "always", "never"),
+                "default": "auto",
+                "metavar": "WHEN",
+                "help": "colours on stderr: auto, always, never",
+            },
+        ),
+        (("-h", "--help"), _flag("show this help")),
+    ),
+    "Choosing a thread to resume": (
+        (("--last",), _flag("the last thread of this folder")),
+        (("--all",), _flag("with --last: of any folder")),
+    ),
+}
+
+OPTION_STRINGS: Final[tuple[str, ...]] = tuple(
+    name for group in OPTIONS.values() for names, _ in group for name in names
+)

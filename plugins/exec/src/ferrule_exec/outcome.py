@@ -1,0 +1,77 @@
+"""What a run comes to: the turn's end as every kind of output tells it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from ferrule_hookspecs.events import Outgoing
+from ferrule_hookspecs.host import Session
+from ferrule_hookspecs.threads import TokenUsage
+
+Status = Literal["completed", "failed", "interrupted"]
+
+_NO_USAGE = TokenUsage(
+    totalTokens=0,
+    inputTokens=0,
+    cachedInputTokens=0,
+    cacheWriteInputTokens=0,
+    outputTokens=0,
+    reasoningOutputTokens=0,
+)
+
+
+def no_usage() -> TokenUsage:
+    """Return a count of nothing."""
+    return _NO_USAGE.copy()
+
+
+def sum_usage(first: TokenUsage, second: TokenUsage) -> TokenUsage:
+    """Add two counts."""
+    return TokenUsage(
+        totalTokens=first["totalTokens"] + second["totalTokens"],
+        inputTokens=first["inputTokens"] + second["inputTokens"],
+        cachedInputTokens=first["cachedInputTokens"] + second["cachedInputTokens"],
+        cacheWriteInputTokens=first["cacheWriteInputTokens"] + second["cacheWriteInputTokens"],
+        outputTokens=first["outputTokens"] + second["outputTokens"],
+        reasoningOutputTokens=first["reasoningOutputTokens"] + second["reasoningOutputTokens"],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended.
+
+    Attributes:
+        status: The turn's end.
+        message: Why it failed or was interrupted.
+        last_message: The model's last message, if it said anything.
+        usage: Tokens of this run.
+        thread_usage: Tokens of the thread so far.
+    """
+
+    status: Status
+    message: str
+    last_message: str | None
+    usage: TokenUsage
+    thread_usage: TokenUsage
+
+
+class Output(Protocol):
+    """Shows a run; a kind of output of its own for people and for programs."""
+
+    def opened(self, session: Session, prompt: str | None) -> None:
+        """The thread is ready."""
+        ...
+
+    def warned(self, message: str) -> None:
+        """Something a user should know."""
+        ...
+
+    def happened(self, event: Outgoing) -> None:
+        """An event of the session, the end of the turn excepted."""
+        ...
+
+    def ended(self, outcome: Outcome) -> None:
+        """The run is over."""
+        ...

@@ -1,0 +1,118 @@
+"""Runs a parsed command line on a kernel and turns the end into an exit code."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from ferrule_hookspecs.errors import FerruleError, InterruptedByUserError, ThreadNotFoundError
+
+from ferrule_exec.arguments import Arguments
+from ferrule_exec.errors import ExecError
+from ferrule_exec.job import Job, prepare
+from ferrule_exec.outcome import Outcome, Output
+from ferrule_exec.stream import Stream
+
+if TYPE_CHECKING:
+    from ferrule_hookspecs.host import Host, Kernel, Session
+
+_FAILED: Final = 1
+_BROKEN_PIPE: Final = 141
+_CLOSE_S: Final = 10.0
+
+
+def run(arguments: Arguments, host: Host) -> int:
+    """Run to the end; errors are one sentence on stderr."""
+    stdout, stderr = Stream(1), Stream(2)
+    try:
+        job = prepare(arguments, host, stderr)
+        output = _output(job, host, stdout, stderr)
+
+        async def main(kernel: Kernel) -> int:
+            return await _converse(kernel, job, output, stdout, stderr)
+
+        code = host.run(main)
+    except (InterruptedByUserError, KeyboardInterrupt):
+        return _FAILED
+    except ExecError as error:
+        stderr.write(f"{error}\n")
+        return _FAILED
+    except FerruleError as error:
+        stderr.write(f"Error: {error}\n")
+        return _FAILED
+    return _BROKEN_PIPE if stdout.is_broken else code
+
+
+def _output(job: Job, host: Host, stdout: Stream, stderr: Stream) -> Output:
+    if job.arguments.json:
+        from ferrule_exec.jsonl import JsonOutput
+
+        return JsonOutput(stdout)
+    from ferrule_exec.human import HumanOutput, wants_color
+
+    has_color = wants_color(job.arguments.color, stderr, host.environ)
+    return HumanOutput(stdout, stderr, version=host.version, has_color=has_color)
+
+
+async def _converse(
+    kernel: Kernel, job: Job, output: Output, stdout: Stream, stderr: Stream
+) -> int:
+    import anyio
+
+    from ferrule_exec.conversation import Conversation
+
+    session = await _open(kernel, job)
+    try:
+        output.opened(session, job.prompt)
+        for warning in job.config.warnings:
+            output.warned(warning)
+        if job.prompt is None:
+            return 0
+        outcome = await Conversation(session, output, stdout, schema=job.schema).run(job.input)
+        return _finish(outcome, job.arguments.output_file, stderr)
+    finally:
+        with anyio.move_on_after(_CLOSE_S, shield=True):
+            await session.close()
+
+
+async def _open(kernel: Kernel, job: Job) -> Session:
+    arguments = job.arguments
+    if arguments.action == "start":
+        return await kernel.threads.start(job.options)
+    thread_id = _thread_id(kernel, arguments)
+    if arguments.action == "fork":
+        return await kernel.threads.fork(thread_id, job.options)
+    return await kernel.threads.resume(thread_id, job.options)
+
+
+def _thread_id(kernel: Kernel, arguments: Arguments) -> str:
+    from ferrule_hookspecs.store import ThreadFilter
+
+    if arguments.target is not None:
+        found = kernel.threads.store.find(arguments.target)
+        if found is None:
+            raise ThreadNotFoundError(f"no stored thread has the id or name {arguments.target!r}")
+        return found.thread_id
+    cwd = None if arguments.everywhere else arguments.cwd
+    newest = kernel.threads.store.list(ThreadFilter(cwd=cwd, limit=1))
+    if not newest:
+        where = "" if cwd is None else f" for {cwd}; --all looks in every folder"
+        raise ThreadNotFoundError(f"no thread is stored{where}")
+    return newest[0].thread_id
+
+
+def _finish(outcome: Outcome, output_file: str | None, stderr: Stream) -> int:
+    if outcome.status != "completed":
+        return _FAILED
+    if output_file is None:
+        return 0
+    if outcome.last_message is None:
+        stderr.write(f"Warning: no last agent message; wrote empty content to {output_file}\n")
+    try:
+        with open(os.fspath(output_file), "w", encoding="utf-8", errors="replace") as file:
+            file.write(outcome.last_message or "")
+    except OSError as error:
+        raise ExecError(
+            f"Error: the last message cannot be written to {output_file!r}: {error.strerror}"
+        ) from error
+    return 0
