@@ -1,0 +1,1 @@
+"""Sub-commands that belong to the kernel."""

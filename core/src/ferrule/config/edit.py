@@ -1,0 +1,132 @@
+"""Edits of `config.toml` that keep comments and order; atomic, and one writer at a time."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from ferrule_hookspecs.errors import ConfigError
+
+from ferrule.config.layers import Layer, check_layer, parse_toml
+from ferrule.config.tables import is_table, join_key
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+    from tomlkit.container import Container
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFileEditor:
+    """Changes single keys of one configuration file."""
+
+    file: Path
+
+    def set(self, path: Sequence[str], value: object) -> None:
+        """Set a key, making the tables around it.
+
+        Raises:
+            ConfigError: The file would no longer be a valid configuration, or cannot be written.
+        """
+        self._edit(lambda document: _set(document, path, value))
+
+    def unset(self, path: Sequence[str]) -> bool:
+        """Remove a key; returns whether it was there."""
+        removed: list[bool] = []
+        self._edit(lambda document: removed.append(_unset(document, path)))
+        return removed == [True]
+
+    def _edit(self, change: Callable[[TOMLDocument], None]) -> None:
+        import tomlkit
+
+        try:
+            self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with _locked(self.file.with_name(f".{self.file.name}.lock")):
+                text = self.file.read_text(encoding="utf-8") if self.file.exists() else ""
+                values = parse_toml(text, str(self.file))
+                document = tomlkit.parse(text)
+                change(document)
+                changed = tomlkit.dumps(document)
+                self._check(changed, before=set(_unknown(values)))
+                if changed != text:
+                    _replace(self.file.resolve(), changed)
+        except OSError as error:
+            raise ConfigError(f"{self.file} cannot be changed: {error.strerror}") from error
+
+    def _check(self, text: str, before: set[str]) -> None:
+        """Refuse wrong types, and unknown keys that were not there before."""
+        values = parse_toml(text, str(self.file))
+        layer = Layer("user", values, str(self.file), text)
+        check_layer(layer, strict=bool(set(_unknown(values)) - before))
+
+
+def _unknown(values: dict[str, object]) -> Iterator[str]:
+    from ferrule.config.check import find_problems
+    from ferrule.config.model import ConfigFile
+
+    found = find_problems(values, ConfigFile)
+    return (join_key(problem.path) for problem in found if problem.is_unknown)
+
+
+def _set(document: TOMLDocument, path: Sequence[str], value: object) -> None:
+    import tomlkit
+
+    holder = cast("Container", document)
+    for number, part in enumerate(path[:-1], start=1):
+        if part not in holder:
+            is_last = number == len(path) - 1
+            holder[part] = tomlkit.table(is_super_table=not is_last)
+        inner = holder[part]
+        if not is_table(inner):
+            where = join_key(path[:number])
+            raise ConfigError(f"`{where}` holds a value, not a table; unset it first")
+        holder = cast("Container", inner)
+    holder[path[-1]] = value
+
+
+def _unset(document: TOMLDocument, path: Sequence[str]) -> bool:
+    holder: object = document
+    for part in path[:-1]:
+        holder = holder.get(part) if is_table(holder) else None
+    if not is_table(holder) or path[-1] not in holder:
+        return False
+    del holder[path[-1]]
+    return True
+
+
+def _replace(file: Path, text: str) -> None:
+    """Write beside the file and move over it, so that a reader sees the old or the new one."""
+    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(name).replace(file)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            Path(name).unlink()
+        raise
+
+
+@contextmanager
+def _locked(file: Path) -> Generator[None]:
+    """Hold the writer's lock; it ends with the process at the latest."""
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

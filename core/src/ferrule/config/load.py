@@ -1,0 +1,212 @@
+"""Reads every layer of the configuration and lays them over each other.
+
+Lowest to highest: built-in defaults, environment, system file, user's file, profile file, files of
+a trusted project, `-c` options, dedicated flags, the administrator's managed file; then the
+administrator's requirements constrain the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ferrule_hookspecs.errors import ConfigError
+from ferrule_hookspecs.host import ConfigRequest
+
+from ferrule.config.defaults import default_layer, environment_layer
+from ferrule.config.layers import Layer, check_layer, read_layer, reject_legacy
+from ferrule.config.narrowing import narrow
+from ferrule.config.overrides import flag_layer, override_layers
+from ferrule.config.provenance import LoadedConfig, ignored_layer
+from ferrule.config.requirements import constrain, managed_warnings, read_requirements
+from ferrule.config.tables import Table, join_key, merge, place, table_at, texts
+from ferrule.config.trust import ProjectFacts, find_project
+
+ADMIN_FOLDER = Path("/etc/ferrule")
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where configuration is looked for.
+
+    Attributes:
+        home: `$FERRULE_HOME`.
+        environ: The process environment.
+        admin: The administrator's folder. Never taken from the environment: whoever sets that
+            could step around the administrator.
+    """
+
+    home: Path
+    environ: Mapping[str, str]
+    admin: Path = ADMIN_FOLDER
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The layers that no project file can touch, below and above the project."""
+
+    below: Sequence[Layer]
+    above: Sequence[Layer]
+    managed: Layer | None
+    warnings: Sequence[str]
+
+    def own(self) -> Table:
+        """Everything but the project's files."""
+        return _merged([default_layer(is_trusted=False), *self.below, *self.above])
+
+
+def load_config(request: ConfigRequest, *, home: Path, environ: Mapping[str, str]) -> LoadedConfig:
+    """Read the configuration for one run.
+
+    Raises:
+        ConfigError: A file, option or combination cannot be used; the text names the place.
+    """
+    return read_config(request, Places(home, environ))
+
+
+def read_config(request: ConfigRequest, places: Places) -> LoadedConfig:
+    """Do what `load_config` does, with the administrator's folder as an argument."""
+    read = _read_layers(request, places)
+    project, is_trusted, notes = _decide_trust(request, places, read)
+    base = [default_layer(is_trusted=is_trusted), *read.below]
+    warnings = [*read.warnings, *notes]
+    files: list[Layer] = []
+    ignored: list[Layer] = []
+    for file in project.files if is_trusted else ():
+        kept, refused = _project_layer(request, file, _merged([*base, *files]), project.root)
+        warnings += kept[1]
+        files.append(kept[0])
+        ignored += refused
+    layers = [*base, *files, *read.above]
+    values = _merged(layers)
+    changed = constrain(values, read_requirements(places.admin), layers)
+    _finish_providers(values, layers)
+    warnings += [*managed_warnings(layers, read.managed), *changed.warnings]
+    return LoadedConfig(
+        values,
+        tuple(dict.fromkeys(warnings)),
+        str(project.root),
+        is_trusted,
+        layers,
+        changed.origins,
+        ignored,
+    )
+
+
+def _read_layers(request: ConfigRequest, places: Places) -> _Read:
+    cwd = Path(request.cwd)
+    files = [
+        read_layer("system", places.admin / "config.toml"),
+        None if request.ignore_user else read_layer("user", places.home / "config.toml"),
+        _profile_layer(request.profile, places.home),
+    ]
+    below = [environment_layer(places.environ), *(layer for layer in files if layer)]
+    managed = read_layer("managed", places.admin / "managed_config.toml")
+    above = [*override_layers(request.overrides, cwd), flag_layer(request.flags, cwd)]
+    above += [managed] if managed else []
+    warnings: list[str] = []
+    for layer in [*below, *above]:
+        reject_legacy(layer)
+        warnings += check_layer(layer, strict=request.strict)
+    return _Read(below, above, managed, warnings)
+
+
+def _profile_layer(profile: str | None, home: Path) -> Layer | None:
+    if profile is None:
+        return None
+    file = home / f"{profile}.config.toml"
+    layer = read_layer("profile", file) if profile and Path(profile).name == profile else None
+    if layer is None:
+        known = sorted(p.name.removesuffix(".config.toml") for p in home.glob("*.config.toml"))
+        there = f"there are: {', '.join(known)}" if known else "there is none yet"
+        raise ConfigError(f"no profile {profile!r}: {file} does not exist ({there})")
+    return layer
+
+
+def _decide_trust(
+    request: ConfigRequest, places: Places, read: _Read
+) -> tuple[ProjectFacts, bool, list[str]]:
+    own = read.own()
+    user_home = Path(places.environ.get("HOME") or Path.home())
+    project = find_project(
+        Path(request.cwd),
+        own=own,
+        markers=texts(own["project_root_markers"]),
+        homes=[places.home.resolve(), user_home / ".ferrule", user_home / ".codex"],
+    )
+    if project.trust == "trusted":
+        return project, True, []
+    if request.trust_project:
+        _refuse_untrusted(project, read)
+        from ferrule.config.edit import ConfigFileEditor
+
+        editor = ConfigFileEditor(places.home / "config.toml")
+        editor.set(("projects", str(project.root), "trust_level"), "trusted")
+        return project, True, []
+    notes = [
+        f"{file} is not read, because the project {project.root} is not trusted; {_mend(project)}"
+        for file in project.files[-1:]
+    ]
+    return project, False, notes
+
+
+def _mend(project: ProjectFacts) -> str:
+    key = join_key(("projects", project.decided_at or str(project.root)))
+    if project.trust is None:
+        return f'run once with --trust, or set {key}.trust_level = "trusted"'
+    return f'set {key}.trust_level = "trusted" to change that'
+
+
+def _refuse_untrusted(project: ProjectFacts, read: _Read) -> None:
+    if project.trust is None or project.decided_at is None:
+        return
+    path = ("projects", project.decided_at, "trust_level")
+    layer = next(layer for layer in reversed([*read.below, *read.above]) if layer.has(path))
+    raise ConfigError(
+        f"{layer.where(path)}: {project.decided_at} is marked as untrusted; "
+        "change its trust_level there before asking to trust it"
+    )
+
+
+def _project_layer(
+    request: ConfigRequest, file: Path, base: Table, root: Path
+) -> tuple[tuple[Layer, list[str]], list[Layer]]:
+    layer = read_layer("project", file) or Layer("project", {}, str(file))
+    warnings = check_layer(layer, strict=request.strict)
+    values, ignored = narrow(layer.values, base, root)
+    warnings += [
+        f"{layer.where(path)}: `{join_key(path)}` is ignored: a project's file cannot set it "
+        "this way; set it in your own config.toml if you want it"
+        for path in ignored
+    ]
+    refused = [ignored_layer(layer, ignored)] if ignored else []
+    return (Layer("project", values, layer.file, layer.text), warnings), refused
+
+
+def _merged(layers: Sequence[Layer]) -> Table:
+    values: Table = {}
+    for layer in layers:
+        values = merge(values, layer.values)
+    return values
+
+
+def _finish_providers(values: Table, layers: Sequence[Layer]) -> None:
+    for layer in layers[1:]:
+        if layer.has(("model_providers", "openai")):
+            raise ConfigError(
+                f"{layer.where(('model_providers', 'openai'))}: the provider `openai` is built in; "
+                "set openai_base_url, or describe yours under another name"
+            )
+    place(values, ("model_providers", "openai", "base_url"), values["openai_base_url"])
+    providers = table_at(values, "model_providers")
+    for name in providers:
+        given = table_at(providers, name)
+        providers[name] = {"name": name, "wire_api": "responses", **given}
+    chosen = str(values["model_provider"])
+    if chosen not in providers:
+        layer = next(layer for layer in reversed(layers) if layer.has(("model_provider",)))
+        raise ConfigError(
+            f"{layer.where(('model_provider',))}: no model provider `{chosen}`; "
+            f"known are {', '.join(sorted(providers))}"
+        )

@@ -1,0 +1,48 @@
+"""`-c key=value` texts and the values of dedicated flags, as layers."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ferrule_hookspecs.errors import ConfigError
+
+from ferrule.config.layers import Layer, layer_with_paths
+from ferrule.config.tables import Table, nest, place, split_key
+
+
+def override_layers(texts: Sequence[str], base: Path) -> list[Layer]:
+    """Turn `-c` texts into layers, one each, so that every message can name its text."""
+    return [layer_with_paths(_override(text), base) for text in texts]
+
+
+def _override(text: str) -> Layer:
+    try:
+        path, value = split_key(text)
+    except ValueError as error:
+        raise ConfigError(_bad_override(text)) from error
+    if value is None:
+        raise ConfigError(_bad_override(text))
+    return Layer("-c", nest(path, parse_value(value)), source=f"-c {text}")
+
+
+def _bad_override(text: str) -> str:
+    return f"-c {text}: write it as `-c key=value`, such as `-c model=gpt-5.5`"
+
+
+def parse_value(text: str) -> object:
+    """Read a TOML value; what is not one is taken as a string, as it stands."""
+    try:
+        table = tomllib.loads(f"value = {text.strip()}")
+    except tomllib.TOMLDecodeError:
+        return text.strip()
+    return table["value"] if len(table) == 1 else text.strip()
+
+
+def flag_layer(flags: Mapping[str, object], base: Path) -> Layer:
+    """Turn the values of dedicated flags, by dotted key, into one layer."""
+    values: Table = {}
+    for key, value in flags.items():
+        place(values, split_key(key)[0], value)
+    return layer_with_paths(Layer("flag", values, source="command-line flag"), base)

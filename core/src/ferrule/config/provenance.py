@@ -1,0 +1,100 @@
+"""The effective configuration with its history: what each layer said about every key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ferrule_hookspecs.errors import ConfigError
+from ferrule_hookspecs.host import ConfigOrigin
+
+from ferrule.config.layers import Layer
+from ferrule.config.tables import MISSING, KeyPath, Table, is_table, lookup, place, split_key
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What one layer says about a key, and whether that counts."""
+
+    origin: ConfigOrigin
+    value: object
+    note: str
+
+
+@dataclass(slots=True)
+class LoadedConfig:
+    """The effective configuration; satisfies `ferrule_hookspecs.host.Config`.
+
+    Attributes:
+        values: The values, defaults filled in.
+        warnings: What the user should know, each said once.
+        project_root: Root of the project, or the working directory.
+        is_trusted: Whether the user trusts the project.
+        layers: Everything that was read, lowest first.
+        adjusted: Keys whose value the administrator's constraints changed.
+        ignored: Parts of project files that do not count.
+    """
+
+    values: Mapping[str, object]
+    warnings: Sequence[str]
+    project_root: str
+    is_trusted: bool
+    layers: Sequence[Layer] = ()
+    adjusted: Mapping[KeyPath, ConfigOrigin] = field(default_factory=dict[KeyPath, ConfigOrigin])
+    ignored: Sequence[Layer] = ()
+
+    def get(self, key: str, default: object = None) -> object:
+        """Return a value by dotted key; parts may be quoted."""
+        value = lookup(self.values, _path(key))
+        return default if value is MISSING else value
+
+    def origin(self, key: str) -> ConfigOrigin:
+        """Tell where a value comes from; layer `unset` where nobody sets it."""
+        path = _path(key)
+        for size in range(len(path), 0, -1):
+            if path[:size] in self.adjusted:
+                return self.adjusted[path[:size]]
+        layer = next((layer for layer in reversed(self.layers) if layer.has(path)), None)
+        return _origin(layer, path) if layer else ConfigOrigin("unset")
+
+    def explain(self, key: str) -> list[Statement]:
+        """List what every layer says about a key, the deciding one first."""
+        path = _path(key)
+        found: list[Statement] = []
+        if path in self.adjusted:
+            value = lookup(self.values, path)
+            found.append(Statement(self.adjusted[path], value, "the administrator's constraint"))
+        for layer in reversed(self.layers):
+            if layer.has(path):
+                note = "overruled" if found else "in effect"
+                value = lookup(layer.values, path)
+                if is_table(value):
+                    note = "a table, mixed with the others"
+                found.append(Statement(_origin(layer, path), value, note))
+        for layer in self.ignored:
+            if layer.has(path):
+                note = "ignored: a project may only narrow safety"
+                found.append(Statement(_origin(layer, path), lookup(layer.values, path), note))
+        return found
+
+
+def _path(key: str) -> KeyPath:
+    try:
+        path, rest = split_key(key)
+    except ValueError:
+        path, rest = (), None
+    if not path or rest is not None:
+        raise ConfigError(f"{key!r} is not a key; write it as in config.toml, such as model")
+    return path
+
+
+def _origin(layer: Layer, path: KeyPath) -> ConfigOrigin:
+    return ConfigOrigin(layer.name, layer.file, layer.line(path))
+
+
+def ignored_layer(layer: Layer, paths: Sequence[KeyPath]) -> Layer:
+    """Keep of a project layer what does not count."""
+    values: Table = {}
+    for path in paths:
+        place(values, path, lookup(layer.values, path))
+    return Layer(layer.name, values, layer.file, layer.text)

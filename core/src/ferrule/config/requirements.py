@@ -1,0 +1,164 @@
+"""The administrator's constraints, from `requirements.toml`.
+
+What somebody asked for and may not have is an error; a built-in default that is not allowed gives
+way to the first allowed value, with a warning. A constraint that is not understood is an error, so
+that a misspelt one never leaves a machine open.
+"""
+
+# No `from __future__ import annotations`: the light check reads these annotations as objects.
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+from ferrule_hookspecs.errors import ConfigError
+from ferrule_hookspecs.host import ConfigOrigin
+from ferrule_hookspecs.policies import SandboxMode
+from typing_extensions import TypedDict
+
+from ferrule.config.layers import Layer, check_layer, read_layer
+from ferrule.config.settings import PluginPin
+from ferrule.config.tables import MISSING, KeyPath, Table, is_list, is_table, lookup, place, texts
+
+
+class RequiredPlugins(TypedDict, total=False):
+    """Which plugins may and must load."""
+
+    allow: list[str | PluginPin]
+    required: list[str]
+    block: list[str]
+
+
+class RequirementsFile(TypedDict, total=False):
+    """Constraints of the administrator, as in `requirements.toml`."""
+
+    allowed_approval_policies: list[
+        Literal["untrusted", "on-failure", "on-request", "never", "granular"]
+    ]
+    allowed_sandbox_modes: list[SandboxMode]
+    allowed_sandbox_backends: list[str]
+    allowed_approvals_reviewers: list[str]
+    plugins: RequiredPlugins
+
+
+_CONSTRAINED: Final[Mapping[str, str]] = {
+    "allowed_approval_policies": "approval_policy",
+    "allowed_sandbox_modes": "sandbox_mode",
+    "allowed_sandbox_backends": "sandbox_backend",
+    "allowed_approvals_reviewers": "approvals_reviewer",
+}
+
+
+@dataclass(slots=True)
+class Constrained:
+    """What the constraints changed.
+
+    Attributes:
+        warnings: One for each default that gave way.
+        origins: Where the changed values come from now.
+    """
+
+    warnings: list[str] = field(default_factory=list[str])
+    origins: dict[KeyPath, ConfigOrigin] = field(default_factory=dict[KeyPath, ConfigOrigin])
+
+
+def read_requirements(folder: Path) -> Layer | None:
+    """Read the constraints; None where the administrator set none."""
+    layer = read_layer("requirements", folder / "requirements.toml")
+    if layer is not None:
+        check_layer(layer, strict=True, expected=RequirementsFile)
+    return layer
+
+
+def constrain(values: Table, rules: Layer | None, layers: Sequence[Layer]) -> Constrained:
+    """Apply the constraints to the effective values, in place.
+
+    Args:
+        values: The effective values.
+        rules: What `read_requirements` returned.
+        layers: All layers, lowest first; they tell a request from a default.
+
+    Raises:
+        ConfigError: Somebody asked for a value that is not allowed.
+    """
+    result = Constrained()
+    if rules is None:
+        return result
+    for rule, key in _CONSTRAINED.items():
+        allowed = lookup(rules.values, (rule,))
+        if is_list(allowed) and _choice(values.get(key)) not in allowed:
+            _refuse_request(key, rule, rules, layers)
+            _replace_default(values, key, rule, rules, result)
+    _constrain_plugins(values, rules, result)
+    return result
+
+
+def _choice(value: object) -> str:
+    """Name a value as the constraints do: a table goes by its only key."""
+    return next(iter(value), "") if is_table(value) else str(value)
+
+
+def _refuse_request(key: str, rule: str, rules: Layer, layers: Sequence[Layer]) -> None:
+    asked = next(layer for layer in reversed(layers) if layer.has((key,)))
+    if asked.name != "defaults":
+        raise ConfigError(
+            f"{asked.where((key,))}: `{key}` is {_choice(asked.values[key])!r}, but the "
+            f"administrator allows only {_allowed(rules, rule)}; "
+            "ask for one of these or leave the key out"
+        )
+
+
+def _replace_default(values: Table, key: str, rule: str, rules: Layer, result: Constrained) -> None:
+    choices = [choice for choice in texts(rules.values[rule]) if choice != "granular"]
+    if not choices:
+        raise ConfigError(f"{rules.where((rule,))}: `{rule}` leaves no value for `{key}`; name one")
+    result.warnings.append(
+        f"`{key}` is {choices[0]!r} instead of the default {_choice(values[key])!r}: "
+        f"the administrator allows only {_allowed(rules, rule)}"
+    )
+    place(values, (key,), choices[0])
+    result.origins[(key,)] = ConfigOrigin("requirements", rules.file, rules.line((rule,)))
+
+
+def _allowed(rules: Layer, rule: str) -> str:
+    return f"{', '.join(texts(rules.values[rule])) or 'nothing'} ({rules.where((rule,))})"
+
+
+def _constrain_plugins(values: Table, rules: Layer, result: Constrained) -> None:
+    for key in ("required", "block"):
+        added = texts(lookup(rules.values, ("plugins", key)))
+        if added:
+            own = texts(lookup(values, ("plugins", key)))
+            _place_plugins(values, key, list(dict.fromkeys([*added, *own])), rules, result)
+    allow = lookup(rules.values, ("plugins", "allow"))
+    if is_list(allow):
+        own = lookup(values, ("plugins", "allow"))
+        names = {_pin_name(pin) for pin in own} if is_list(own) else None
+        kept = [pin for pin in allow if names is None or _pin_name(pin) in names]
+        _place_plugins(values, "allow", kept, rules, result)
+
+
+def _place_plugins(
+    values: Table, key: str, value: list[object] | list[str], rules: Layer, result: Constrained
+) -> None:
+    path = ("plugins", key)
+    place(values, path, value)
+    result.origins[path] = ConfigOrigin("requirements", rules.file, rules.line(path))
+
+
+def _pin_name(pin: object) -> str:
+    name = pin.get("name") if is_table(pin) else pin
+    return str(name).partition("==")[0].strip()
+
+
+def managed_warnings(layers: Sequence[Layer], managed: Layer | None) -> list[str]:
+    """Say which options of this run the administrator's values replace."""
+    if managed is None:
+        return []
+    return [
+        f"{layer.where(path)}: `{path[0]}` is overruled by {managed.where(path)}"
+        for layer in layers
+        if layer.name in ("-c", "flag")
+        for path in ((key,) for key in layer.values)
+        if lookup(managed.values, path) not in (MISSING, layer.values[path[0]])
+    ]

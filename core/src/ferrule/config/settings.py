@@ -1,0 +1,260 @@
+"""The tables of the configuration file, each defined once.
+
+The light check, the JSON Schema and the reference page are all made from these definitions. The
+annotations are real objects here, not texts, because the check reads them on every start.
+"""
+
+# No `from __future__ import annotations`: see the module docstring.
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal
+
+from ferrule_hookspecs.policies import GranularPolicy
+from typing_extensions import TypedDict
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """The least number a key takes."""
+
+    bound: int
+
+    def __get_pydantic_json_schema__(
+        self, core_schema: object, handler: Callable[[object], dict[str, object]]
+    ) -> dict[str, object]:
+        """Show the bound in the JSON Schema."""
+        return {**handler(core_schema), "minimum": self.bound}
+
+
+Count = Annotated[int, Minimum(0)]
+Milliseconds = Annotated[int, Minimum(0)]
+StringMap = dict[str, str]
+
+
+class ProviderAuth(TypedDict, total=False):
+    """A command that prints a bearer token."""
+
+    command: str
+    args: list[str]
+    cwd: str
+    timeout_ms: Milliseconds
+    refresh_interval_ms: Milliseconds
+
+
+class ModelProvider(TypedDict, total=False):
+    """Where a model is reached and how."""
+
+    name: str
+    """Name shown to people."""
+    base_url: str
+    """Address of the API, without the name of the method."""
+    env_key: str
+    """Environment variable that holds the key."""
+    env_key_instructions: str
+    """What to tell a person whose variable is missing."""
+    experimental_bearer_token: str
+    """A key written here in the clear; `env_key` or `auth` are better."""
+    auth: ProviderAuth
+    wire_api: str
+    """Name of the provider plugin that speaks to it."""
+    query_params: StringMap
+    http_headers: StringMap
+    env_http_headers: StringMap
+    """Headers whose values are read from environment variables."""
+    request_max_retries: Count
+    stream_max_retries: Count
+    stream_idle_timeout_ms: Milliseconds
+    websocket_connect_timeout_ms: Milliseconds
+    requires_openai_auth: bool
+    supports_websockets: bool
+    settings: dict[str, object]
+    """What only the provider plugin understands."""
+
+
+class SandboxWorkspaceWrite(TypedDict, total=False):
+    """What `sandbox_mode = "workspace-write"` grants beside the workspace."""
+
+    writable_roots: list[str]
+    """More folders that may be written."""
+    network_access: bool
+    exclude_tmpdir_env_var: bool
+    """Keep `$TMPDIR` read-only."""
+    exclude_slash_tmp: bool
+    """Keep `/tmp` read-only."""
+
+
+class ShellEnvironmentPolicy(TypedDict, total=False):
+    """Which environment variables commands get."""
+
+    inherit: Literal["all", "core", "none"]
+    ignore_default_excludes: bool
+    """Keep variables whose names look like secrets."""
+    exclude: list[str]
+    """Patterns of names to leave out."""
+    include_only: list[str]
+    """When not empty, only names that match one of these patterns stay."""
+    set: StringMap
+    """Variables to add or replace."""
+    experimental_use_profile: bool
+
+
+class ToolSettings(TypedDict, total=False):
+    """Settings of one tool; keys beside `enabled` belong to the tool."""
+
+    enabled: bool
+
+
+class PluginPin(TypedDict, total=False):
+    """One entry of an allow-list of plugins."""
+
+    name: str
+    version: str
+    hash: str
+
+
+class PluginSettings(TypedDict, total=False):
+    """Which plugins may load."""
+
+    disabled: list[str]
+    """Distributions or entries that stay off."""
+    required: list[str]
+    """Distributions without which a session does not start."""
+    overrides: StringMap
+    """For a name two plugins claim (`group:name`), the distribution that gets it."""
+    allow: list[str | PluginPin]
+    """When present, only these distributions load."""
+    block: list[str]
+    """Distributions that never load."""
+
+
+class Project(TypedDict, total=False):
+    """What the user decided about one project."""
+
+    trust_level: Literal["trusted", "untrusted"]
+
+
+class History(TypedDict, total=False):
+    """What is kept of what was typed."""
+
+    persistence: Literal["save-all", "none"]
+    max_bytes: Count
+
+
+class AutoReview(TypedDict, total=False):
+    """How automatic reviewers work."""
+
+    policy: str
+    timeout_ms: Milliseconds
+    circuit_break_action: Literal["default", "strict"]
+
+
+class McpEnvVar(TypedDict, total=False):
+    """A variable handed to an MCP server."""
+
+    name: str
+    source: Literal["local", "remote"]
+
+
+class McpTool(TypedDict, total=False):
+    """Settings of one tool of an MCP server."""
+
+    approval_mode: Literal["auto", "prompt", "writes", "approve"]
+    enabled: bool
+
+
+class McpServer(TypedDict, total=False):
+    """One MCP server: a command to start or a URL to reach."""
+
+    command: str
+    args: list[str]
+    env: StringMap
+    env_vars: list[str | McpEnvVar]
+    cwd: str
+    url: str
+    bearer_token_env_var: str
+    http_headers: StringMap
+    env_http_headers: StringMap
+    http_headers_helper: str | list[str] | dict[str, object]
+    startup_timeout_sec: float
+    startup_timeout_ms: Milliseconds
+    tool_timeout_sec: float
+    enabled: bool
+    required: bool
+    enabled_tools: list[str]
+    disabled_tools: list[str]
+    scopes: list[str]
+    oauth: dict[str, object]
+    oauth_resource: str
+    auth: Literal["oauth", "chatgpt", "ema_auth"]
+    tools: dict[str, McpTool]
+    default_tools_approval_mode: Literal["auto", "prompt", "writes", "approve"]
+    supports_parallel_tool_calls: bool
+
+
+class PermissionNetwork(TypedDict, total=False):
+    """Network part of a permission profile."""
+
+    enabled: bool
+    mode: Literal["limited", "full"]
+    domains: dict[str, object]
+    unix_sockets: dict[str, object]
+    allow_local_binding: bool
+    proxy_url: str
+    mitm: object
+
+
+class Permissions(TypedDict, total=False):
+    """One named permission profile."""
+
+    extends: str
+    description: str
+    workspace_roots: dict[str, object]
+    filesystem: dict[str, object]
+    network: PermissionNetwork
+
+
+class SkillChoice(TypedDict, total=False):
+    """Turns one skill on or off."""
+
+    path: str
+    name: str
+    enabled: bool
+
+
+class BundledSkills(TypedDict, total=False):
+    """Settings of the bundled skills."""
+
+    enabled: bool
+
+
+class Skills(TypedDict, total=False):
+    """Which skills are offered to the model."""
+
+    bundled: bool | BundledSkills
+    include_instructions: bool
+    config: list[SkillChoice]
+    max_context_tokens: Count
+
+
+class Agents(TypedDict, total=False):
+    """Subagents; every other key is a role and holds a table."""
+
+    enabled: bool
+    max_threads: Count
+    max_concurrent_threads_per_session: Count
+    max_depth: Count
+    default_subagent_model: str
+
+
+class Otel(TypedDict, total=False):
+    """Telemetry, off unless set; exporters have tables of their own."""
+
+    exporter: str | dict[str, object]
+    log_user_prompt: bool
+    environment: str
+
+
+OPEN_TABLES: Final = (ToolSettings, Agents, Otel)
+"""Tables whose other keys are names given by users or plugins."""
+
+ApprovalPolicySetting = Literal["untrusted", "on-failure", "on-request", "never"] | GranularPolicy
