@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final, cast
-
-from ferrule_hookspecs.history import HistoryItem
-from ferrule_hookspecs.items import ThreadItem
-from ferrule_hookspecs.store import RecordType, RolloutRecord
-from ferrule_hookspecs.threads import TokenUsage, Turn, TurnError, TurnStatus
+from typing import TYPE_CHECKING, Final, cast
 
 from ferrule.history_shape import pair_calls, without_foreign_parts
 from ferrule.usage import no_usage
+
+if TYPE_CHECKING:
+    from ferrule_hookspecs.history import HistoryItem
+    from ferrule_hookspecs.items import ThreadItem
+    from ferrule_hookspecs.store import RecordType, RolloutRecord
+    from ferrule_hookspecs.threads import TokenUsage, Turn, TurnError, TurnStatus
 
 _NOT_COPIED: Final = frozenset({"session_meta", "thread_name"})
 """Records a fork does not take over: it has its own metadata, and a name finds one thread."""
@@ -120,7 +121,7 @@ class _TurnFacts:
     error: TurnError | None = None
     completed_at: int | None = None
     duration_ms: int | None = None
-    items: dict[str, ThreadItem] = field(default_factory=dict[str, ThreadItem])
+    items: dict[str, ThreadItem] = field(default_factory=dict)  # pyright: ignore[reportUnknownVariableType]
     completed: set[str] = field(default_factory=set[str])
 
     @classmethod
