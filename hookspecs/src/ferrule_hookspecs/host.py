@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 from ferrule_hookspecs.events import Outgoing
 from ferrule_hookspecs.history import HistoryItem
 from ferrule_hookspecs.ops import Op
-from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode
+from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode, SandboxPolicy
 from ferrule_hookspecs.store import ThreadStore
 from ferrule_hookspecs.threads import Thread
 from ferrule_hookspecs.tools import SandboxSession
@@ -106,8 +106,8 @@ class SessionFacts:
     model_provider: str
     approval_policy: ApprovalPolicy
     sandbox_mode: SandboxMode
-    sandbox_backend: str
-    sandbox_summary: str
+    sandbox_policy: SandboxPolicy
+    writable_roots: Sequence[str]
     reviewer: str
     reasoning_effort: str | None
     reasoning_summary: str | None

@@ -40,13 +40,18 @@ class WritableRoot:
 
     Attributes:
         path: Absolute, canonical.
-        read_only: Existing paths below it that stay read-only, absolute.
-        forbidden: Missing paths below it that must not come into being, absolute.
+        read_only: Existing paths below it that stay read-only, absolute. A symbolic link among
+            them must stay the link it is; where it leads is listed on its own.
+        forbidden: Missing paths below it that must not come into being, absolute. An empty folder
+            of such a name counts as missing.
+        pinned: Existing folders below it whose content may be written, but which must not be
+            renamed or removed, because something protected lies in them.
     """
 
     path: str
     read_only: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
+    pinned: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

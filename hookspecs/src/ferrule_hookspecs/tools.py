@@ -69,7 +69,7 @@ class ToolCall:
         call_id: The model's id of the call.
         tool: Name of the tool that runs.
         arguments: Parsed JSON arguments; empty for a freeform call. Deeply frozen by the kernel.
-        text: The arguments as text: their JSON for a function, the input itself for a freeform call.
+        text: The arguments as text: JSON of a function call, else the input itself.
         form: How the model called it.
         requested_tool: What the model named, where a plugin rewrote the call.
     """

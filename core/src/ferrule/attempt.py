@@ -1,0 +1,96 @@
+"""The sandbox of one attempt, and what a tool is given to work with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ferrule.environment import command_environment
+from ferrule.files import LocalFiles
+from ferrule.policy import resolve_policy
+from ferrule_hookspecs.sandbox import (
+    Command,
+    CommandResult,
+    Denial,
+    FileSystem,
+    ResolvedPolicy,
+    SandboxBackend,
+)
+
+if TYPE_CHECKING:
+    from ferrule.processes import ProcessOwner
+    from ferrule.session_parts import SessionParts
+    from ferrule_hookspecs.events import Event
+    from ferrule_hookspecs.tools import Process
+
+
+class BoundSandbox:
+    """A backend bound to a resolved policy; satisfies `SandboxSession`."""
+
+    def __init__(
+        self, backend: SandboxBackend, policy: ResolvedPolicy, owner: ProcessOwner
+    ) -> None:
+        self.policy = policy
+        self.files: FileSystem = backend.files(policy) or LocalFiles(policy)
+        self._backend = backend
+        self._owner = owner
+
+    async def spawn(self, command: Command) -> Process:
+        """Start a command; raises `SandboxUnavailableError` when the sandbox cannot start."""
+        launch = self._backend.prepare(self.policy, command)
+        return await self._owner.spawn(launch, tty=command.tty, open_stdin=command.open_stdin)
+
+    def classify(self, result: CommandResult) -> Denial | None:
+        """Tell whether the sandbox made a command fail."""
+        return self._backend.classify(self.policy, result)
+
+
+def confined(parts: SessionParts) -> BoundSandbox:
+    """The sandbox the session's policy asks for."""
+    settings = parts.settings
+    policy = resolve_policy(
+        settings.sandbox_policy,
+        settings.cwd,
+        environ=parts.context.environ,
+        home=parts.home,
+        extra_roots=settings.extra_roots,
+    )
+    backend = parts.unconfined() if policy.unconfined else parts.backend()
+    return BoundSandbox(backend, policy, parts.owner)
+
+
+def escalated(parts: SessionParts) -> BoundSandbox:
+    """No sandbox, for a call that was approved to run without."""
+    policy = resolve_policy(
+        {"type": "dangerFullAccess"},
+        parts.settings.cwd,
+        environ=parts.context.environ,
+        home=parts.home,
+    )
+    return BoundSandbox(parts.unconfined(), policy, parts.owner)
+
+
+class CallContext:
+    """What a tool is given for one attempt; satisfies `ToolContext`."""
+
+    def __init__(self, parts: SessionParts, turn_id: str, sandbox: BoundSandbox) -> None:
+        self.thread_id = parts.context.thread_id
+        self.turn_id = turn_id
+        self.cwd = parts.settings.cwd
+        self.sandbox = sandbox
+        self.output_token_limit = parts.settings.output_token_limit
+        self._parts = parts
+
+    def emit(self, event: Event) -> None:
+        """Tell the session's clients something; also after the call has returned."""
+        self._parts.recorder.emit(event)
+
+    def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The environment for a command, with the session's policy applied."""
+        context = self._parts.context
+        environment = command_environment(context.config, context.environ, extra)
+        environment["FERRULE_THREAD_ID"] = environment["CODEX_THREAD_ID"] = self.thread_id
+        if not self.sandbox.policy.network and not self.sandbox.policy.unconfined:
+            environment["FERRULE_SANDBOX_NETWORK_DISABLED"] = "1"
+            environment["CODEX_SANDBOX_NETWORK_DISABLED"] = "1"
+        return environment

@@ -1,0 +1,159 @@
+"""What stands before the conversation: instructions, permissions and the environment.
+
+The prefix is built once per thread and never rewritten; later changes are appended as notes, so
+that the bytes a provider has cached stay the same from request to request.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+from xml.sax.saxutils import escape
+
+from ferrule.approvals import policy_name
+from ferrule.session_parts import Settings
+from ferrule_hookspecs.errors import ConfigError
+from ferrule_hookspecs.history import HistoryItem, MessageItem, Role
+from ferrule_hookspecs.hooks import ContextFragment
+from ferrule_hookspecs.policies import SandboxPolicy
+
+_SANDBOX_TEXT: Final = {
+    "readOnly": "Files can be read but not written.",
+    "workspaceWrite": "Files can be read; only the workspace, the listed roots and the temp"
+    " folders can be written. Version-control hooks and configuration stay read-only.",
+    "dangerFullAccess": "Nothing is confined: every command runs with the user's full rights.",
+    "externalSandbox": "Something outside this program confines the commands.",
+}
+_APPROVAL_TEXT: Final = {
+    "never": "Nobody can be asked: a call that would need approval is refused, so do not request"
+    " wider permissions.",
+    "on-request": "A call may ask for wider permissions, with a reason; a reviewer decides.",
+    "on-failure": "When the sandbox refuses a command, a reviewer is asked whether to run it"
+    " without.",
+    "untrusted": "A reviewer decides about every call that may change something.",
+    "granular": "Some kinds of approval can be asked for, others are refused.",
+}
+
+
+def message(role: Role, text: str) -> MessageItem:
+    """Build a message of one text part."""
+    kind = "output_text" if role == "assistant" else "input_text"
+    return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+
+
+def base_instructions(config: Mapping[str, object], override: str | None) -> str:
+    """Return the base prompt: the caller's, the configured file's, or the built-in one.
+
+    Raises:
+        ConfigError: `model_instructions_file` cannot be read.
+    """
+    if override is not None:
+        return override
+    path = config.get("model_instructions_file")
+    if isinstance(path, str) and path:
+        try:
+            return Path(path).expanduser().read_text(encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(
+                f"model_instructions_file: cannot read {path!r}: {error.strerror}"
+            ) from None
+    return (Path(__file__).parent / "prompts" / "base.md").read_text(encoding="utf-8")
+
+
+def prefix(
+    config: Mapping[str, object],
+    settings: Settings,
+    fragments: Sequence[ContextFragment],
+    override: str | None,
+) -> list[HistoryItem]:
+    """Build the items a new thread begins with."""
+    developer = [fragment.text for fragment in fragments if fragment.role == "developer"]
+    user = [fragment.text for fragment in fragments if fragment.role == "user"]
+    extra = config.get("developer_instructions")
+    if isinstance(extra, str) and extra:
+        developer.insert(0, extra)
+    if config.get("include_permissions_instructions") is not False:
+        developer.append(permissions_text(settings))
+    if config.get("include_environment_context") is not False:
+        user.append(environment_text(settings))
+    items: list[HistoryItem] = [message("developer", base_instructions(config, override))]
+    if developer:
+        items.append(message("developer", "\n\n".join(developer)))
+    if user:
+        items.append(message("user", "\n\n".join(user)))
+    return items
+
+
+def permissions_text(settings: Settings) -> str:
+    """Tell the model what it may do."""
+    policy = settings.sandbox_policy
+    approval = policy_name(settings.approval_policy)
+    network = "The network can be used." if has_network(policy) else "There is no network."
+    lines = [
+        "<permissions>",
+        f"Sandbox: {policy['type']}. {_SANDBOX_TEXT[policy['type']]} {network}",
+        f"Approvals: {approval}. {_APPROVAL_TEXT[approval]}",
+        "</permissions>",
+    ]
+    return "\n".join(lines)
+
+
+def environment_text(settings: Settings) -> str:
+    """Tell the model where and when it is."""
+    roots = [settings.cwd, *settings.extra_roots]
+    if settings.sandbox_policy["type"] == "workspaceWrite":
+        roots += settings.sandbox_policy.get("writableRoots", [])
+    lines = [
+        "<environment_context>",
+        f"  <cwd>{escape(settings.cwd)}</cwd>",
+        "  <shell>bash</shell>",
+        f"  <current_date>{time.strftime('%Y-%m-%d')}</current_date>",
+        f"  <timezone>{time.strftime('%Z')}</timezone>",
+        *(f"  <workspace_root>{escape(root)}</workspace_root>" for root in roots),
+        "</environment_context>",
+    ]
+    return "\n".join(lines)
+
+
+def change_note(before: Mapping[str, object], settings: Settings) -> MessageItem | None:
+    """Tell the model what changed since the last turn context; None when nothing did."""
+    now = turn_context(settings)
+    changed = [key for key, value in now.items() if key in before and before[key] != value]
+    if not changed:
+        return None
+    parts: list[str] = []
+    if "model" in changed:
+        parts.append(
+            f"The model of this thread changed from {before['model']} to {settings.model}."
+            " Continue the work from the conversation above."
+        )
+    if {"sandbox_policy", "approval_policy"} & set(changed):
+        parts.append(permissions_text(settings))
+    if "cwd" in changed:
+        parts.append(environment_text(settings))
+    return message("developer", "\n\n".join(parts)) if parts else None
+
+
+def turn_context(settings: Settings) -> dict[str, object]:
+    """The record of what a turn runs under."""
+    return {
+        "cwd": settings.cwd,
+        "model": settings.model,
+        "approval_policy": settings.approval_policy,
+        "sandbox_policy": settings.sandbox_policy,
+        "effort": settings.reasoning_effort,
+        "summary": settings.reasoning_summary or "none",
+    }
+
+
+def has_network(policy: SandboxPolicy) -> bool:
+    """Whether commands may use the network."""
+    match policy["type"]:
+        case "dangerFullAccess":
+            return True
+        case "externalSandbox":
+            return policy.get("networkAccess") == "enabled"
+        case _:
+            return policy.get("networkAccess") is True

@@ -1,0 +1,89 @@
+"""The model's side of a thread, in memory and in the rollout, always well formed.
+
+Every call has its output: a turn that is cut short answers what is open before it ends.
+"""
+
+from __future__ import annotations
+
+import base64
+import mimetypes
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+from ferrule.call_parsing import output_item
+from ferrule.recorder import Recorder
+from ferrule_hookspecs.history import CallItem, ContentPart, HistoryItem, MessageItem
+from ferrule_hookspecs.items import UserInput
+
+
+class Conversation:
+    """The history of one thread."""
+
+    def __init__(self, recorder: Recorder, items: Sequence[HistoryItem] = ()) -> None:
+        self.items: list[HistoryItem] = list(items)
+        self._recorder = recorder
+        self._open: dict[int, CallItem] = {}
+
+    def append(self, item: HistoryItem) -> None:
+        """Store an item and put it at the end."""
+        self._recorder.record_history(item)
+        self.items.append(item)
+
+    def begin_call(self, item: CallItem) -> int:
+        """Store a call; returns a key for its answer."""
+        self.append(item)
+        key = len(self.items)
+        self._open[key] = item
+        return key
+
+    def end_call(self, key: int, output: str | list[ContentPart]) -> None:
+        """Store the answer to a call; a call is answered once."""
+        item = self._open.pop(key, None)
+        if item is not None:
+            self.append(output_item(item, output))
+
+    def abort_open_calls(self, text: str) -> None:
+        """Answer every open call with the same text."""
+        for key in list(self._open):
+            self.end_call(key, text)
+
+    def replace(self, items: Sequence[HistoryItem], summary: str) -> None:
+        """Put a shorter history in place of the whole one."""
+        self._recorder.record("compacted", {"message": summary, "replacement_history": list(items)})
+        self.items = list(items)
+
+
+def user_message(content: Sequence[UserInput]) -> MessageItem:
+    """Turn a user's input into a message; images come before the text, each with its label."""
+    parts: list[ContentPart] = []
+    number = 0
+    for each in content:
+        if each["type"] == "image":
+            number += 1
+            parts += _image(f"<image name=[Image #{number}]>", each["url"], each.get("detail"))
+        elif each["type"] == "localImage":
+            number += 1
+            parts += _local_image(number, each["path"], each.get("detail"))
+    texts = [each["text"] for each in content if each["type"] == "text"]
+    parts += [cast("ContentPart", {"type": "input_text", "text": text}) for text in texts]
+    return {"type": "message", "role": "user", "content": parts}
+
+
+def _local_image(number: int, path: str, detail: str | None) -> list[ContentPart]:
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        text = f"The local image {path!r} could not be read: {error.strerror}."
+        return [{"type": "input_text", "text": text}]
+    kind = mimetypes.guess_type(path)[0] or "image/png"
+    url = f"data:{kind};base64,{base64.b64encode(data).decode()}"
+    return _image(f'<image name=[Image #{number}] path="{path}">', url, detail)
+
+
+def _image(opening: str, url: str, detail: str | None) -> list[ContentPart]:
+    return [
+        {"type": "input_text", "text": opening},
+        {"type": "input_image", "image_url": url, "detail": detail or "original"},
+        {"type": "input_text", "text": "</image>"},
+    ]

@@ -1,0 +1,107 @@
+"""The `ferrule` command as its sub-commands see it. Satisfies the contract's `Host`.
+
+`run` is the only place where an event loop is started: it owns the signals, and no way out of it
+leaves a child behind.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from ferrule import __version__
+from ferrule_hookspecs.errors import InterruptedByUserError
+
+if TYPE_CHECKING:
+    import anyio
+
+    from ferrule.kernel import LocalKernel
+    from ferrule_hookspecs.host import Config, ConfigRequest, Kernel
+
+T = TypeVar("T")
+
+
+class LocalHost:
+    """The host of this process."""
+
+    def __init__(self, home: Path, environ: Mapping[str, str]) -> None:
+        self.home = home
+        self.version = __version__
+        self.environ = environ
+
+    def config(self, request: ConfigRequest) -> Config:
+        """Read the configuration without starting a kernel."""
+        from ferrule.config import load_config
+
+        return load_config(request, home=self.home, environ=self.environ)
+
+    def invoke(self, command: str, argv: Sequence[str]) -> int:
+        """Run another sub-command in this process; returns its exit code."""
+        from ferrule.cli import invoke
+
+        return invoke(self, command, argv)
+
+    def run(self, main: Callable[[Kernel], Awaitable[T]]) -> T:
+        """Start a kernel, run `main`, and leave nothing behind.
+
+        Raises:
+            InterruptedByUserError: A signal ended it and `main` gave no result.
+        """
+        import anyio
+
+        outcome = _Outcome[T]()
+        anyio.run(self._serve, main, outcome)
+        return outcome.get()
+
+    async def _serve(self, main: Callable[[Kernel], Awaitable[T]], outcome: _Outcome[T]) -> None:
+        import anyio
+
+        from ferrule.kernel import LocalKernel
+
+        async with anyio.create_task_group() as group:
+            kernel = LocalKernel(self.home, self.environ, group)
+            with anyio.CancelScope() as scope:
+                group.start_soon(_watch_signals, scope, kernel, outcome)
+                try:
+                    outcome.result.append(await main(kernel))
+                except Exception as error:  # noqa: BLE001 -- raised again outside of the group
+                    outcome.error = error
+                finally:
+                    with anyio.CancelScope(shield=True):
+                        await kernel.aclose()
+            group.cancel_scope.cancel()
+
+
+class _Outcome(Generic[T]):
+    """How `main` ended; carried out of the task group so that errors come out bare."""
+
+    def __init__(self) -> None:
+        self.result: list[T] = []
+        self.error: Exception | None = None
+        self.signal = 0
+
+    def get(self) -> T:
+        """Return the result or raise what was raised."""
+        if self.error is not None:
+            raise self.error
+        if not self.result:
+            raise InterruptedByUserError(self.signal)
+        return self.result[0]
+
+
+async def _watch_signals(
+    scope: anyio.CancelScope, kernel: LocalKernel, outcome: _Outcome[T]
+) -> None:
+    """Cancel the work on the first signal; end at once, children included, on the second."""
+    import anyio
+
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+        async for number in signals:
+            if outcome.signal:
+                kernel.owner.kill_all()
+                os._exit(128 + number)
+            outcome.signal = number
+            scope.cancel()

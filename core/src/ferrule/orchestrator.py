@@ -1,0 +1,316 @@
+"""The only path from a tool call to an effect.
+
+Phases: requirement (the tool's own answer, the assessing plugins and the approval policy; the
+strictest wins), review, an attempt in the sandbox, and, where the sandbox itself refused and the
+policy allows asking, a second review and one attempt without it. Every decision is an event.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal, cast
+
+from ferrule.approvals import asks_after_denial, asks_first, may_ask, policy_name
+from ferrule.attempt import BoundSandbox, CallContext, confined, escalated
+from ferrule.dispatcher import strictest
+from ferrule_hookspecs.errors import FerruleError, PluginError, ToolError
+from ferrule_hookspecs.hooks import Notification
+from ferrule_hookspecs.items import ThreadItem
+from ferrule_hookspecs.review import ReviewContext, ReviewOutcome, ReviewRequest, Verdict
+from ferrule_hookspecs.sandbox import Denial
+from ferrule_hookspecs.tools import Requirement, SandboxDeniedError, Tool, ToolCall, ToolResult
+
+if TYPE_CHECKING:
+    from ferrule.session_parts import SessionParts
+
+Phase = Literal["requirement", "review", "escalation"]
+_ACCEPTING: Final = ("accept", "acceptForSession")
+
+
+class CallRefusedError(FerruleError):
+    """The call was not approved; the message goes to the model."""
+
+
+class TurnCancelledError(FerruleError):
+    """A reviewer answered `cancel`: the call is refused and the turn ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """Why approval is asked for."""
+
+    phase: Phase
+    reason: str
+    escalate: bool
+    denial: Denial | None = None
+    verdicts: Mapping[str, Verdict] | None = None
+
+
+class Orchestrator:
+    """Runs the calls of one turn."""
+
+    def __init__(self, parts: SessionParts, turn_id: str) -> None:
+        self._parts = parts
+        self._turn_id = turn_id
+        self._info = parts.turn_info(turn_id)
+
+    async def run(self, call: ToolCall) -> ToolResult:
+        """Take a normalised call through all phases.
+
+        Raises:
+            TurnCancelledError: A reviewer ended the turn.
+        """
+        parts = self._parts
+        try:
+            call = await self._rewritten(call)
+        except PluginError as error:
+            self._decided(call, "requirement", _refusal(str(error), "hooks"))
+            return await self._refused(call, None, str(error))
+        tool = parts.tools[call.tool]
+        item = tool.item(call, parts.settings.cwd)
+        if item is not None:
+            parts.recorder.item_started(item)
+        try:
+            result = await self._approved_run(call, tool, item)
+        except CallRefusedError as error:
+            return await self._refused(call, item, str(error))
+        except TurnCancelledError as error:
+            await self._refused(call, item, str(error))
+            raise
+        except FerruleError as error:
+            return await self._failed(call, item, str(error))
+        except Exception as error:  # noqa: BLE001 -- a tool is a plugin: its fault is one failed call
+            return await self._failed(
+                call, item, f"{call.tool} failed: {type(error).__name__}: {error}"
+            )
+        self._complete(item, result)
+        await parts.hooks.observe("ferrule_tool_after", call=call, result=result, turn=self._info)
+        return result
+
+    async def _rewritten(self, call: ToolCall) -> ToolCall:
+        answer = await self._parts.hooks.rewrite("ferrule_tool_rewrite", call=call, turn=self._info)
+        if answer is None:
+            return call
+        if not isinstance(answer, ToolCall) or answer.tool not in self._parts.tools:
+            raise PluginError(f"a plugin rewrote a call of {call.tool!r} to something unknown")
+        return replace(answer, call_id=call.call_id, requested_tool=call.tool)
+
+    async def _approved_run(
+        self, call: ToolCall, tool: Tool, item: ThreadItem | None
+    ) -> ToolResult:
+        sandbox = confined(self._parts)
+        requirement = tool.requirement(call, sandbox)
+        escalate = requirement.escalate and not sandbox.policy.unconfined
+        await self._meet(call, item, await self._requirement(call, tool, requirement, escalate))
+        if escalate:
+            sandbox = escalated(self._parts)
+        result = await self._attempt(call, tool, sandbox)
+        if result.denial is None or sandbox.policy.unconfined or result.pending:
+            return result
+        return await self._second_attempt(call, tool, item, result)
+
+    async def _requirement(
+        self, call: ToolCall, tool: Tool, requirement: Requirement, escalate: bool
+    ) -> _Question | None:
+        """Combine all opinions; None when nobody needs to be asked."""
+        policy = self._parts.settings.approval_policy
+        verdicts = await self._parts.hooks.assess("ferrule_tool_before", call=call, turn=self._info)
+        verdict = strictest(verdicts)
+        if requirement.kind == "forbidden":
+            self._refuse(call, requirement.reason, call.tool)
+        if verdict.decision == "deny":
+            self._refuse(call, verdict.reason, verdict.rule or "hooks")
+        if requirement.kind == "approval":
+            return _Question("requirement", requirement.reason, escalate, verdicts=verdicts)
+        if verdict.decision == "ask":
+            return _Question("requirement", verdict.reason, escalate=False, verdicts=verdicts)
+        if asks_first(policy, is_read_only=tool.read_only):
+            reason = "approval policy 'untrusted' asks before every call that may change something"
+            return _Question("requirement", reason, escalate=False, verdicts=verdicts)
+        outcome: ReviewOutcome = {
+            "decision": "accept",
+            "reviewer": "policy",
+            "reason": "no approval needed",
+            "rule": policy_name(policy),
+        }
+        self._decided(call, "requirement", outcome)
+        return None
+
+    async def _meet(
+        self, call: ToolCall, item: ThreadItem | None, question: _Question | None
+    ) -> None:
+        """Get approval where a question stands; raises unless it is given."""
+        if question is None:
+            return
+        policy = self._parts.settings.approval_policy
+        if not may_ask(policy):
+            self._refuse(
+                call,
+                f"{question.reason}; rejected by user approval settings"
+                f" (approval policy {policy_name(policy)!r} does not allow asking)",
+                policy_name(policy),
+            )
+        if self._parts.memory.covers(call, escalated=question.escalate):
+            outcome: ReviewOutcome = {
+                "decision": "accept",
+                "reviewer": "session",
+                "reason": "the same call was accepted for the session",
+            }
+            self._decided(call, question.phase, outcome)
+            return
+        outcome = await self._review(call, item, question)
+        self._decided(call, "escalation" if question.denial else "review", outcome)
+        if outcome["decision"] == "acceptForSession":
+            self._parts.memory.remember(call, escalated=question.escalate)
+        if outcome["decision"] == "cancel":
+            raise TurnCancelledError(f"cancelled by {outcome['reviewer']}: {outcome['reason']}")
+        if outcome["decision"] not in _ACCEPTING:
+            raise CallRefusedError(f"rejected by {outcome['reviewer']}: {outcome['reason']}")
+
+    async def _review(
+        self, call: ToolCall, item: ThreadItem | None, question: _Question
+    ) -> ReviewOutcome:
+        parts = self._parts
+        request = ReviewRequest(
+            self._info.thread_id,
+            self._turn_id,
+            call,
+            item,
+            question.reason,
+            parts.settings.cwd,
+            question.escalate,
+            question.denial,
+            question.verdicts or {},
+        )
+        verdict = strictest(
+            await parts.hooks.assess("ferrule_permission_request", request=request, turn=self._info)
+        )
+        if verdict.decision == "deny":
+            return _refusal(verdict.reason, verdict.rule or "hooks")
+        await parts.hooks.observe(
+            "ferrule_notify",
+            notification=Notification(
+                "approval_needed", self._info.thread_id, self._turn_id, parts.settings.cwd
+            ),
+            context=parts.context,
+        )
+        started = time.monotonic()
+        try:
+            reviewer = parts.reviewer()
+            outcome = await reviewer.review(request, ReviewContext(parts.ask_client))
+        except Exception as error:  # noqa: BLE001 -- a reviewer is a plugin: its fault is a refusal
+            return _refusal(f"the reviewer failed: {error}", "reviewer fault")
+        if outcome["decision"] not in (*_ACCEPTING, "decline", "cancel"):
+            return _refusal(f"the reviewer answered {outcome['decision']!r}", "reviewer fault")
+        latency = int((time.monotonic() - started) * 1000)
+        return cast("ReviewOutcome", {"latencyMs": latency, **outcome})
+
+    async def _attempt(self, call: ToolCall, tool: Tool, sandbox: BoundSandbox) -> ToolResult:
+        context = CallContext(self._parts, self._turn_id, sandbox)
+        try:
+            return await tool.run(call, context)
+        except SandboxDeniedError as error:
+            return ToolResult(str(error), success=False, denial=error.denial)
+        except ToolError as error:
+            return ToolResult(str(error), success=False)
+
+    async def _second_attempt(
+        self, call: ToolCall, tool: Tool, item: ThreadItem | None, first: ToolResult
+    ) -> ToolResult:
+        policy = self._parts.settings.approval_policy
+        if first.denial is None or not asks_after_denial(policy):
+            return first
+        question = _Question(
+            "escalation",
+            f"the sandbox refused it ({first.denial.reason}); run it without the sandbox?",
+            escalate=True,
+            denial=first.denial,
+        )
+        try:
+            await self._meet(call, item, question)
+        except CallRefusedError:
+            return first
+        return await self._attempt(call, tool, escalated(self._parts))
+
+    def _refuse(self, call: ToolCall, reason: str, rule: str) -> None:
+        self._decided(call, "requirement", _refusal(reason, rule))
+        raise CallRefusedError(reason)
+
+    def _decided(self, call: ToolCall, phase: Phase, outcome: ReviewOutcome) -> None:
+        recorder = self._parts.recorder
+        recorder.record(
+            "event_msg",
+            {
+                "type": "decision",
+                "turn_id": self._turn_id,
+                "call_id": call.call_id,
+                "tool": call.tool,
+                "phase": phase,
+                "outcome": outcome,
+            },
+        )
+        recorder.emit(
+            {
+                "method": "item/decision",
+                "params": {
+                    "threadId": self._info.thread_id,
+                    "turnId": self._turn_id,
+                    "itemId": call.call_id,
+                    "tool": call.tool,
+                    "phase": phase,
+                    "outcome": outcome,
+                },
+            }
+        )
+
+    async def _refused(self, call: ToolCall, item: ThreadItem | None, reason: str) -> ToolResult:
+        result = ToolResult(reason, success=False, item=ended_item(item, "declined", reason))
+        self._complete(item, result)
+        await self._parts.hooks.observe(
+            "ferrule_tool_failure", call=call, reason=reason, turn=self._info
+        )
+        return result
+
+    async def _failed(self, call: ToolCall, item: ThreadItem | None, reason: str) -> ToolResult:
+        result = ToolResult(reason, success=False, item=ended_item(item, "failed", reason))
+        self._complete(item, result)
+        await self._parts.hooks.observe(
+            "ferrule_tool_failure", call=call, reason=reason, turn=self._info
+        )
+        return result
+
+    def _complete(self, item: ThreadItem | None, result: ToolResult) -> None:
+        recorder = self._parts.recorder
+        if item is None or not recorder.is_open(item["id"]):
+            return
+        if result.pending:
+            recorder.keep_open(item["id"])
+            return
+        status = "completed" if result.success else "failed"
+        final = result.item or ended_item(item, status, result.output)
+        if final is not None:
+            recorder.item_completed(final)
+
+
+def _refusal(reason: str, rule: str) -> ReviewOutcome:
+    return {"decision": "decline", "reviewer": "policy", "reason": reason, "rule": rule}
+
+
+def ended_item(
+    item: ThreadItem | None, status: Literal["completed", "failed", "declined"], output: object
+) -> ThreadItem | None:
+    """Give a started item its final form, where its tool has not done so itself."""
+    if item is None:
+        return None
+    changes: dict[str, object] = {}
+    if item["type"] in ("dynamicToolCall", "commandExecution", "fileChange", "mcpToolCall"):
+        changes["status"] = status
+    if isinstance(output, str) and item["type"] == "commandExecution":
+        changes["aggregatedOutput"] = output
+    if item["type"] == "dynamicToolCall":
+        text = output if isinstance(output, str) else ""
+        changes["success"] = status == "completed"
+        changes["contentItems"] = [{"type": "inputText", "text": text}]
+    return cast("ThreadItem", {**item, **changes})

@@ -1,0 +1,98 @@
+"""The plugins one session uses, loaded when they are first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, cast
+
+from ferrule.backend_choice import choose_backend
+from ferrule_hookspecs.errors import ConfigError, PluginError
+
+if TYPE_CHECKING:
+    from ferrule.manager import PluginManager
+    from ferrule_hookspecs.plugins import PluginContext
+    from ferrule_hookspecs.provider import ModelProvider
+    from ferrule_hookspecs.review import Reviewer
+    from ferrule_hookspecs.sandbox import SandboxBackend
+    from ferrule_hookspecs.slots import Compactor
+
+_ALIASES: Final = {"auto_review": "guardian_subagent"}
+
+
+class PluginSet:
+    """Finds the drivers that a session's configuration names."""
+
+    def __init__(self, manager: PluginManager, context: PluginContext) -> None:
+        self._manager = manager
+        self._context = context
+
+    def check(self) -> None:
+        """Fail before anything is started when a named driver is not installed.
+
+        Raises:
+            PluginError: Something required or named is missing.
+        """
+        if missing := self._manager.required_missing():
+            raise PluginError("; ".join(missing))
+        if self.reviewer_name not in self._manager.names("ferrule.reviewers"):
+            self._manager.driver("ferrule.reviewers", self.reviewer_name, self._context)
+
+    @cached_property
+    def reviewer_name(self) -> str:
+        """The configured reviewer."""
+        name = str(self._context.config.get("approvals_reviewer") or "user")
+        names = self._manager.names("ferrule.reviewers")
+        return name if name in names else _ALIASES.get(name, name)
+
+    @cached_property
+    def reviewer(self) -> Reviewer:
+        """The driver of the configured reviewer."""
+        driver = self._manager.driver("ferrule.reviewers", self.reviewer_name, self._context)
+        return cast("Reviewer", driver)
+
+    @cached_property
+    def backend(self) -> SandboxBackend:
+        """The sandbox the configuration asks for; raises rather than widen."""
+        return choose_backend(self._manager, self._context.config, self._context)
+
+    @cached_property
+    def unconfined(self) -> SandboxBackend:
+        """The backend that confines nothing."""
+        driver = self._manager.driver("ferrule.sandboxes", "none", self._context)
+        return cast("SandboxBackend", driver)
+
+    @cached_property
+    def compactor(self) -> Compactor | None:
+        """The configured compactor, if any."""
+        name = self._context.config.get("compactor")
+        if not isinstance(name, str) or not name:
+            return None
+        driver = self._manager.driver("ferrule.compactors", name, self._context)
+        return cast("Compactor", driver)
+
+    @cached_property
+    def provider_name(self) -> str:
+        """The configured model provider."""
+        return str(self._context.config.get("model_provider"))
+
+    @cached_property
+    def provider(self) -> ModelProvider:
+        """The driver of the configured model provider.
+
+        Raises:
+            ConfigError: The provider is not configured.
+        """
+        tables = self._context.table("model_providers")
+        table = tables.get(self.provider_name)
+        if not isinstance(table, Mapping):
+            known = ", ".join(sorted(tables))
+            raise ConfigError(
+                f"model_provider: {self.provider_name!r} is not configured; add a table"
+                f" [model_providers.{self.provider_name}] to config.toml or use one of: {known}"
+            )
+        settings = cast("Mapping[str, object]", table)
+        wire_api = str(settings.get("wire_api") or "responses")
+        context = replace(self._context, settings=settings)
+        return cast("ModelProvider", self._manager.driver("ferrule.providers", wire_api, context))

@@ -1,0 +1,174 @@
+"""Writes a session's records and tells its clients, in that order.
+
+Everything a client is told about an item or a turn stands in the rollout first, so that a kill at
+any moment loses nothing that was acknowledged. An ephemeral session writes nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import cast
+
+from ferrule.event_queue import EventQueue
+from ferrule_hookspecs.events import Event, ServerRequest
+from ferrule_hookspecs.history import HistoryItem
+from ferrule_hookspecs.items import ThreadItem
+from ferrule_hookspecs.store import RecordType, ThreadWriter
+from ferrule_hookspecs.threads import ThreadStatus, Turn, TurnError
+
+_STORED = {"item/started": "item_started", "item/completed": "item_completed"}
+
+
+def now_ms() -> int:
+    """Unix time in milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+class Recorder:
+    """The one way from a session to its rollout and its clients."""
+
+    def __init__(self, thread_id: str, writer: ThreadWriter | None, queue: EventQueue) -> None:
+        self.thread_id = thread_id
+        self.queue = queue
+        self.turn_id = ""
+        self._writer = writer
+        self._open_items: dict[str, ThreadItem] = {}
+        self._pending: set[str] = set()
+
+    def record(self, type_: RecordType, payload: dict[str, object]) -> None:
+        """Store one record."""
+        if self._writer is not None:
+            self._writer.append(type_, payload)
+
+    def record_history(self, item: HistoryItem) -> None:
+        """Store one item of the model's history."""
+        self.record("response_item", cast("dict[str, object]", item))
+
+    def emit(self, event: Event) -> None:
+        """Store what must be stored of an event, then queue it."""
+        if event["method"] == "item/started" or event["method"] == "item/completed":
+            params = event["params"]
+            item = params["item"]
+            if event["method"] == "item/started":
+                self._open_items[item["id"]] = item
+            else:
+                self._open_items.pop(item["id"], None)
+                self._pending.discard(item["id"])
+            self.record(
+                "event_msg",
+                {"type": _STORED[event["method"]], "turn_id": params["turnId"], "item": item},
+            )
+        self.queue.put(event)
+
+    def ask(self, request: ServerRequest) -> None:
+        """Queue a question."""
+        self.queue.put(request)
+
+    def item_started(self, item: ThreadItem) -> None:
+        """Tell that an item of the running turn began."""
+        params = {
+            "threadId": self.thread_id,
+            "turnId": self.turn_id,
+            "item": item,
+            "startedAtMs": now_ms(),
+        }
+        self.emit(cast("Event", {"method": "item/started", "params": params}))
+
+    def item_completed(self, item: ThreadItem) -> None:
+        """Tell that an item of the running turn is final."""
+        params = {
+            "threadId": self.thread_id,
+            "turnId": self.turn_id,
+            "item": item,
+            "completedAtMs": now_ms(),
+        }
+        self.emit(cast("Event", {"method": "item/completed", "params": params}))
+
+    def delta(self, method: str, item_id: str, delta: str, index: int | None = None) -> None:
+        """Tell a piece of a running item."""
+        params: dict[str, object] = {
+            "threadId": self.thread_id,
+            "turnId": self.turn_id,
+            "itemId": item_id,
+            "delta": delta,
+        }
+        if index is not None:
+            params["summaryIndex"] = index
+        self.queue.put(cast("Event", {"method": method, "params": params}))
+
+    def is_open(self, item_id: str) -> bool:
+        """Whether an item was started and not completed."""
+        return item_id in self._open_items
+
+    def open_items(self) -> list[ThreadItem]:
+        """Items of the running turn that were started and not completed.
+
+        A command that outlives its turn is completed by its tool, so it is not among them.
+        """
+        return [item for item in self._open_items.values() if item["id"] not in self._pending]
+
+    def keep_open(self, item_id: str) -> None:
+        """Leave an item to its tool, which completes it later."""
+        self._pending.add(item_id)
+
+    def status(self, status: ThreadStatus) -> None:
+        """Tell how the thread stands."""
+        self.queue.put(
+            {
+                "method": "thread/status/changed",
+                "params": {"threadId": self.thread_id, "status": status},
+            }
+        )
+
+    def warning(self, message: str) -> None:
+        """Tell something a user should know; stored, because it may explain what follows."""
+        self.record("event_msg", {"type": "warning", "message": message})
+        self.queue.put(
+            {"method": "warning", "params": {"threadId": self.thread_id, "message": message}}
+        )
+
+    def error(self, error: TurnError, *, will_retry: bool) -> None:
+        """Tell what went wrong with the running turn."""
+        self.record(
+            "event_msg",
+            {"type": "error", "turn_id": self.turn_id, "error": error, "will_retry": will_retry},
+        )
+        self.queue.put(
+            {
+                "method": "error",
+                "params": {
+                    "threadId": self.thread_id,
+                    "turnId": self.turn_id,
+                    "error": error,
+                    "willRetry": will_retry,
+                },
+            }
+        )
+
+    def turn_started(self, turn: Turn) -> None:
+        """Tell that a turn began."""
+        self.turn_id = turn["id"]
+        self.record("event_msg", {"type": "task_started", "turn_id": turn["id"]})
+        self.status({"type": "active", "activeFlags": []})
+        self.queue.put(
+            {"method": "turn/started", "params": {"threadId": self.thread_id, "turn": turn}}
+        )
+
+    def turn_completed(self, turn: Turn, last_message: str | None) -> None:
+        """Tell how a turn ended."""
+        if turn["status"] == "interrupted":
+            payload: dict[str, object] = {"type": "turn_aborted", "reason": "interrupted"}
+        else:
+            payload = {
+                "type": "task_complete",
+                "last_agent_message": last_message,
+                "error": turn.get("error"),
+            }
+        payload |= {"turn_id": turn["id"], "duration_ms": turn.get("durationMs")}
+        self.record("event_msg", payload)
+        if self._writer is not None:
+            self._writer.sync()
+        self.status({"type": "idle"})
+        self.queue.put(
+            {"method": "turn/completed", "params": {"threadId": self.thread_id, "turn": turn}}
+        )

@@ -1,0 +1,310 @@
+"""The sampling loop: consumes one model stream and runs its tool calls while it goes on.
+
+A call starts as soon as its item is complete. Results are stored in call order, each as soon as
+everything before it has been answered. A broken stream is tried again with backoff; what was
+complete before the break is kept, and its calls are not run twice.
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+import anyio
+
+from ferrule.call_gate import CallGate
+from ferrule.call_parsing import parse_call, requested_name
+from ferrule.orchestrator import Orchestrator, TurnCancelledError, ended_item
+from ferrule.usage import no_usage
+from ferrule_hookspecs.errors import ProviderError, ToolArgumentError
+from ferrule_hookspecs.history import CallItem, ContentPart, HistoryItem, MessageItem
+from ferrule_hookspecs.items import AgentMessageItem, DynamicToolCallItem, ReasoningItem
+from ferrule_hookspecs.provider import (
+    Completed,
+    ItemAdded,
+    ItemDone,
+    ModelEvent,
+    ModelRequest,
+    ReasoningDelta,
+    TextDelta,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from anyio.abc import TaskGroup
+
+    from ferrule.conversation import Conversation
+    from ferrule.session_parts import SessionParts
+    from ferrule_hookspecs.threads import TokenUsage
+    from ferrule_hookspecs.tools import ToolCall
+
+_BACKOFF_S = 0.2
+
+
+@dataclass(slots=True)
+class Sample:
+    """What one request gave."""
+
+    items: list[HistoryItem] = field(default_factory=list[HistoryItem])
+    usage: TokenUsage | None = None
+    end_turn: bool | None = None
+    has_calls: bool = False
+    last_message: str | None = None
+
+
+class Sampler:
+    """Sends the requests of one turn."""
+
+    def __init__(self, parts: SessionParts, conversation: Conversation, turn_id: str) -> None:
+        self._parts = parts
+        self._conversation = conversation
+        self._orchestrator = Orchestrator(parts, turn_id)
+        self._info = parts.turn_info(turn_id)
+        self.turn_id = turn_id
+
+    async def sample(self, request: Callable[[], ModelRequest]) -> Sample:
+        """Send a request, trying again where the provider says that it may help.
+
+        Raises:
+            ProviderError: The request failed for good.
+            TurnCancelledError: A reviewer ended the turn.
+        """
+        sample = Sample()
+        attempt = 0
+        current = request()
+        await self._parts.hooks.observe("ferrule_request_before", request=current, turn=self._info)
+        while True:
+            try:
+                await self._stream(current, sample)
+            except ProviderError as error:
+                attempt += 1
+                bound = self._parts.provider.stream_max_retries
+                if error.max_retries is not None:
+                    bound = min(bound, error.max_retries)
+                if not error.retryable or attempt > bound:
+                    await self._after(current, sample, error)
+                    raise
+                self._report_retry(error, attempt, bound)
+                await anyio.sleep(_delay(error, attempt))
+                current = request()
+            else:
+                await self._after(current, sample, None)
+                return sample
+
+    def _report_retry(self, error: ProviderError, attempt: int, bound: int) -> None:
+        self._parts.recorder.error(
+            {
+                "message": f"Reconnecting... {attempt}/{bound} ({error})",
+                "codexErrorInfo": error.kind,
+            },
+            will_retry=True,
+        )
+
+    async def _after(
+        self, request: ModelRequest, sample: Sample, error: ProviderError | None
+    ) -> None:
+        await self._parts.hooks.observe(
+            "ferrule_request_after",
+            request=request,
+            items=sample.items,
+            usage=sample.usage,
+            error=None if error is None else {"message": str(error), "codexErrorInfo": error.kind},
+            turn=self._info,
+        )
+
+    async def _stream(self, request: ModelRequest, sample: Sample) -> None:
+        """Consume one stream to its end; calls that began are awaited even if it breaks."""
+        reader = _StreamReader(self._parts, self._conversation, sample)
+        calls = CallRunner(self._parts, self._conversation, self._orchestrator)
+        broken: ProviderError | None = None
+        async with anyio.create_task_group() as group:
+            try:
+                async for event in self._parts.provider.stream(request):
+                    call = reader.take(event)
+                    if call is not None:
+                        sample.has_calls = True
+                        calls.start(group, call)
+                    await self._parts.recorder.queue.room()
+            except ProviderError as error:
+                broken = error
+            reader.close()
+        if calls.cancelled is not None:
+            raise calls.cancelled
+        if broken is not None:
+            raise broken
+
+
+def _delay(error: ProviderError, attempt: int) -> float:
+    if error.retry_after_s is not None:
+        return error.retry_after_s
+    return _BACKOFF_S * 2 ** (attempt - 1) * random.uniform(0.9, 1.1)  # noqa: S311 -- jitter
+
+
+class CallRunner:
+    """Runs the calls of one response and stores their results in call order."""
+
+    def __init__(
+        self, parts: SessionParts, conversation: Conversation, orchestrator: Orchestrator
+    ) -> None:
+        self.cancelled: TurnCancelledError | None = None
+        self._parts = parts
+        self._conversation = conversation
+        self._orchestrator = orchestrator
+        self._gate = CallGate()
+        self._results: dict[int, str | list[ContentPart] | None] = {}
+
+    def start(self, group: TaskGroup, item: CallItem) -> None:
+        """Store a call and run it; must be called in call order."""
+        key = self._conversation.begin_call(item)
+        self._results[key] = None
+        try:
+            call = parse_call(item, self._parts.tools)
+        except ToolArgumentError as error:
+            self._show_rejected(item, str(error))
+            self._store(key, str(error))
+            return
+        ticket = self._gate.admit(is_parallel=self._parts.tools[call.tool].parallel)
+
+        async def run(call: ToolCall) -> None:
+            async with self._gate.turn_of(ticket):
+                if self.cancelled is not None:
+                    self._store(key, "not run: the turn was cancelled")
+                    return
+                try:
+                    result = await self._orchestrator.run(call)
+                except TurnCancelledError as error:
+                    self.cancelled = error
+                    self._store(key, str(error))
+                else:
+                    self._store(key, result.output)
+
+        group.start_soon(run, call)
+
+    def _store(self, key: int, output: str | list[ContentPart]) -> None:
+        """Keep a result, and store all whose predecessors are stored."""
+        self._results[key] = output
+        for each, result in list(self._results.items()):
+            if result is None:
+                return
+            self._conversation.end_call(each, result)
+            del self._results[each]
+
+    def _show_rejected(self, item: CallItem, reason: str) -> None:
+        arguments = item["arguments"] if item["type"] == "function_call" else item["input"]
+        shown: DynamicToolCallItem = {
+            "type": "dynamicToolCall",
+            "id": item["call_id"],
+            "tool": requested_name(item),
+            "arguments": arguments,
+            "status": "inProgress",
+        }
+        self._parts.recorder.item_started(shown)
+        ended = ended_item(shown, "failed", reason)
+        if ended is not None:
+            self._parts.recorder.item_completed(ended)
+
+
+class _StreamReader:
+    """Turns the events of one stream into items, deltas and history."""
+
+    def __init__(self, parts: SessionParts, conversation: Conversation, sample: Sample) -> None:
+        self._recorder = parts.recorder
+        self._conversation = conversation
+        self._sample = sample
+        self._current: AgentMessageItem | ReasoningItem | None = None
+
+    def take(self, event: ModelEvent) -> CallItem | None:
+        """Handle one event; returns a call that is complete."""
+        match event:
+            case TextDelta(delta):
+                if self._current is not None:
+                    self._recorder.delta("item/agentMessage/delta", self._current["id"], delta)
+            case ReasoningDelta(delta, index):
+                if self._current is not None:
+                    method = "summaryTextDelta" if index is not None else "textDelta"
+                    self._recorder.delta(
+                        f"item/reasoning/{method}", self._current["id"], delta, index
+                    )
+            case ItemAdded(item):
+                self._begin(item)
+            case ItemDone(item):
+                return self._finish(item)
+            case Completed(_, usage, end_turn):
+                self._sample.usage = usage or no_usage()
+                self._sample.end_turn = end_turn
+        return None
+
+    def close(self) -> None:
+        """Forget an item that never came to its end; its text was not stored."""
+        self._current = None
+
+    def _begin(self, item: HistoryItem) -> None:
+        if item["type"] == "message":
+            self._current = {"type": "agentMessage", "id": _item_id(item.get("id")), "text": ""}
+        elif item["type"] == "reasoning":
+            new_id = _item_id(item.get("id"))
+            self._current = {"type": "reasoning", "id": new_id, "summary": [], "content": []}
+        else:
+            return
+        self._recorder.item_started(self._current)
+
+    def _finish(self, item: HistoryItem) -> CallItem | None:
+        match item["type"]:
+            case "function_call" | "custom_tool_call":
+                self._sample.items.append(item)
+                return item
+            case "message":
+                self._keep(item)
+                self._finish_message(item)
+            case "reasoning":
+                self._keep(item)
+                shown = self._current or {"type": "reasoning", "id": _item_id(item.get("id"))}
+                summary = [part.get("text", "") for part in item["summary"]]
+                content = [part.get("text", "") for part in item.get("content") or []]
+                self._complete(
+                    {"type": "reasoning", "id": shown["id"], "summary": summary, "content": content}
+                )
+            case _:
+                self._finish_other(cast("dict[str, object]", item))
+        return None
+
+    def _finish_message(self, item: MessageItem) -> None:
+        text = "".join(part.get("text") or part.get("refusal", "") for part in item["content"])
+        shown = self._current["id"] if self._current else _item_id(item.get("id"))
+        done: AgentMessageItem = {"type": "agentMessage", "id": shown, "text": text}
+        if phase := item.get("phase"):
+            done["phase"] = phase
+        self._sample.last_message = text
+        self._complete(done)
+
+    def _finish_other(self, item: dict[str, object]) -> None:
+        """Show what the provider did by itself; what nobody knows is left out."""
+        if item["type"] != "web_search_call":
+            return
+        action = cast("dict[str, object]", item.get("action") or {})
+        self._keep(cast("HistoryItem", item))
+        self._recorder.item_completed(
+            {
+                "type": "webSearch",
+                "id": _item_id(cast("str | None", item.get("id"))),
+                "query": str(action.get("query", "")),
+                "action": action,
+            }
+        )
+
+    def _keep(self, item: HistoryItem) -> None:
+        self._sample.items.append(item)
+        self._conversation.append(item)
+
+    def _complete(self, item: AgentMessageItem | ReasoningItem) -> None:
+        if self._current is None:
+            self._recorder.item_started(item)
+        self._recorder.item_completed(item)
+        self._current = None
+
+
+def _item_id(given: str | None) -> str:
+    return given or f"item_{uuid.uuid4().hex}"

@@ -1,0 +1,302 @@
+"""The session: operations in, events out, one active turn at a time.
+
+The submission loop lives as long as the session. Input that arrives while a turn runs is steered
+into it. However a turn ends, its history is well formed before anybody hears of the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, cast
+
+import anyio
+
+from ferrule.context import change_note, turn_context
+from ferrule.ids import uuid7
+from ferrule.orchestrator import TurnCancelledError
+from ferrule.questions import Questions
+from ferrule.transcript import read_history
+from ferrule.turn import TurnLoop
+from ferrule_hookspecs.errors import FerruleError, ProviderError
+from ferrule_hookspecs.hooks import Notification
+from ferrule_hookspecs.items import UserInput
+from ferrule_hookspecs.threads import TurnError
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
+    from ferrule.conversation import Conversation
+    from ferrule.session_parts import SessionParts
+    from ferrule_hookspecs.events import Outgoing
+    from ferrule_hookspecs.host import SessionFacts
+    from ferrule_hookspecs.ops import Op, TurnStartParams
+    from ferrule_hookspecs.store import ThreadStore, ThreadWriter
+    from ferrule_hookspecs.threads import Thread, TokenUsage
+
+_OP_LIMIT: Final = 64
+
+
+class LiveSession:
+    """An open thread; satisfies the contract's `Session`."""
+
+    def __init__(
+        self,
+        thread: Thread,
+        facts: SessionFacts,
+        parts: SessionParts,
+        conversation: Conversation,
+        *,
+        usage: TokenUsage,
+        last_context: Mapping[str, object],
+        store: ThreadStore | None,
+        writer: ThreadWriter | None,
+    ) -> None:
+        self.thread = thread
+        self.facts = facts
+        self.questions = Questions(parts.recorder)
+        self._parts = parts
+        self._conversation = conversation
+        self._usage = usage
+        self._last_context = last_context
+        self._store = store
+        self._writer = writer
+        self._send, self._receive = anyio.create_memory_object_stream["Op"](_OP_LIMIT)
+        self._turn: TurnLoop | None = None
+        self._idle = anyio.Event()
+        self._idle.set()
+        self._closed = anyio.Event()
+        self._is_closing = False
+        self._was_interrupted = False
+
+    async def submit(self, op: Op) -> None:
+        """Queue an operation; waits while the queue is full."""
+        try:
+            await self._send.send(op)
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+            raise FerruleError(f"thread {self.thread['id']} is closed") from None
+
+    def events(self) -> AsyncIterator[Outgoing]:
+        """Read events and questions in order; ends after `thread/closed`."""
+        return self._parts.recorder.queue.read()
+
+    async def close(self) -> None:
+        """Interrupt what runs, write everything, end every child, give back the lock."""
+        with anyio.CancelScope(shield=True):
+            if not self._is_closing:
+                self._is_closing = True
+                self._send.close()
+                if self._turn is not None:
+                    self._was_interrupted = True
+                    self._turn.scope.cancel()
+            await self._closed.wait()
+
+    async def run(self, group: TaskGroup) -> None:
+        """Serve operations until the session is closed; called once, by the kernel."""
+        try:
+            async for op in self._receive:
+                try:
+                    await self._serve(op, group)
+                except FerruleError as error:
+                    self._parts.recorder.warning(str(error))
+                if self._is_closing:
+                    break
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._shut_down()
+
+    async def _serve(self, op: Op, group: TaskGroup) -> None:
+        match op["method"]:
+            case "turn/start":
+                await self._start_turn(op["params"], group)
+            case "turn/steer":
+                self._steer(op["params"]["input"])
+            case "turn/interrupt":
+                self._interrupt(op["params"]["turnId"])
+            case "thread/compact/start":
+                await self._begin(TurnLoopJob(None), group)
+            case "thread/rollback":
+                self._roll_back(op["params"]["numTurns"])
+            case "serverRequest/answer":
+                params = op["params"]
+                self.questions.answer(params["requestId"], params["result"])
+            case "thread/shutdown":
+                self._is_closing = True
+                self._interrupt("")
+
+    async def _start_turn(self, params: TurnStartParams, group: TaskGroup) -> None:
+        if self._turn is not None:
+            self._turn.steer(params["input"])
+            return
+        self._apply(params)
+        await self._begin(TurnLoopJob(params["input"], params.get("outputSchema")), group)
+
+    async def _begin(self, job: TurnLoopJob, group: TaskGroup) -> None:
+        await self._idle.wait()
+        self._idle = anyio.Event()
+        turn = TurnLoop(
+            self._parts,
+            self._conversation,
+            uuid7(),
+            output_schema=job.output_schema,
+            thread_usage=self._usage,
+        )
+        self._turn = turn
+        group.start_soon(self._run_turn, turn, job, name=f"turn {turn.turn_id}")
+
+    async def _run_turn(self, turn: TurnLoop, job: TurnLoopJob) -> None:
+        status, error = "interrupted", None
+        try:
+            with turn.scope:
+                self._open_turn(turn)
+                group_error = await self._guarded(turn, job)
+                status, error = ("completed", None) if group_error is None else group_error
+        finally:
+            with anyio.CancelScope(shield=True):
+                if error is not None and status == "failed":
+                    self._parts.recorder.error(error, will_retry=False)
+                self._usage = turn.thread_usage
+                self._turn = None
+                try:
+                    await turn.finish(status, error)
+                    await self._notify(turn, status)
+                except OSError as fault:
+                    self._report_unstored(turn, fault)
+                self._idle.set()
+
+    def _open_turn(self, turn: TurnLoop) -> None:
+        recorder = self._parts.recorder
+        recorder.turn_started(turn.as_turn())
+        settings = self._parts.settings
+        note = change_note(self._last_context, settings)
+        if note is not None:
+            self._conversation.append(note)
+        self._last_context = turn_context(settings)
+        recorder.record("turn_context", {"turn_id": turn.turn_id, **self._last_context})
+
+    async def _guarded(self, turn: TurnLoop, job: TurnLoopJob) -> tuple[str, TurnError] | None:
+        """Run the turn; returns how it failed, if it did."""
+        try:
+            if job.content is None:
+                await turn.compact_only()
+            else:
+                await turn.run(job.content)
+        except Exception as error:  # noqa: BLE001 -- the session outlives whatever ends a turn
+            return _failure(error)
+        return None
+
+    def _report_unstored(self, turn: TurnLoop, fault: OSError) -> None:
+        """Tell that the end of a turn could not be written; nothing of it is acknowledged."""
+        message = f"the rollout {self.thread.get('path')!r} cannot be written: {fault.strerror}"
+        error: TurnError = {"message": message, "codexErrorInfo": "other"}
+        params = {"threadId": self.thread["id"], "turn": turn.as_turn("failed", error)}
+        self._parts.recorder.queue.put(
+            cast("Outgoing", {"method": "turn/completed", "params": params})
+        )
+
+    async def _notify(self, turn: TurnLoop, status: str) -> None:
+        if status != "completed":
+            return
+        await self._parts.hooks.observe(
+            "ferrule_notify",
+            notification=Notification(
+                "turn_complete",
+                self.thread["id"],
+                turn.turn_id,
+                self._parts.settings.cwd,
+                turn.input_texts,
+                turn.last_message,
+            ),
+            context=self._parts.context,
+        )
+
+    def _steer(self, content: Sequence[UserInput]) -> None:
+        if self._turn is None:
+            raise FerruleError("no active turn to steer")
+        self._turn.steer(content)
+
+    def _interrupt(self, turn_id: str) -> None:
+        if self._turn is not None and turn_id in ("", self._turn.turn_id):
+            self._was_interrupted = True
+            self._turn.scope.cancel()
+
+    def _roll_back(self, count: int) -> None:
+        if self._turn is not None:
+            raise FerruleError("cannot roll back while a turn runs; interrupt it first")
+        if count < 1:
+            raise FerruleError(f"cannot roll back {count} turns; give a number of 1 or more")
+        if self._store is None:
+            raise FerruleError("an ephemeral thread cannot be rolled back")
+        self._parts.recorder.record("event_msg", {"type": "rollback", "num_turns": count})
+        self._conversation.items = read_history(self._store.read(self.thread["id"]))
+
+    def _apply(self, params: TurnStartParams) -> None:
+        """Take over what a turn's parameters change for the thread."""
+        settings = self._parts.settings
+        if model := params.get("model"):
+            settings.model = model
+        if cwd := params.get("cwd"):
+            settings.cwd = cwd
+        if effort := params.get("effort"):
+            settings.reasoning_effort = effort
+        if summary := params.get("summary"):
+            settings.reasoning_summary = summary
+        if approval := params.get("approvalPolicy"):
+            settings.approval_policy = approval
+        if sandbox := params.get("sandboxPolicy"):
+            settings.sandbox_policy = sandbox
+
+    async def _shut_down(self) -> None:
+        """End everything in the order that keeps the rollout whole."""
+        self._is_closing = True
+        if self._turn is not None:
+            self._turn.scope.cancel()
+        await self._idle.wait()
+        parts = self._parts
+        reason = "interrupted" if self._was_interrupted else "closed"
+        if parts.parent_thread_id is not None:
+            await parts.hooks.observe(
+                "ferrule_subagent_stop",
+                context=parts.context,
+                parent_thread_id=parts.parent_thread_id,
+            )
+        await parts.hooks.observe("ferrule_session_end", context=parts.context, reason=reason)
+        for closing in (*(tool.aclose for tool in parts.tools.values()), parts.provider.aclose):
+            with anyio.move_on_after(5):
+                await closing()
+        if self._writer is not None:
+            self._writer.close()
+        parts.recorder.queue.put(
+            {"method": "thread/closed", "params": {"threadId": self.thread["id"]}}
+        )
+        parts.recorder.queue.close()
+        self._receive.close()
+        self._send.close()
+        self._closed.set()
+
+
+def _failure(error: BaseException) -> tuple[str, TurnError]:
+    """Describe what ended a turn; looks through the groups that task groups raise."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    if isinstance(error, TurnCancelledError):
+        return "interrupted", {"message": str(error)}
+    if isinstance(error, ProviderError):
+        return "failed", {"message": str(error), "codexErrorInfo": error.kind}
+    if isinstance(error, FerruleError):
+        return "failed", {"message": str(error), "codexErrorInfo": "other"}
+    text = f"internal error: {type(error).__name__}: {error}"
+    return "failed", {"message": text, "codexErrorInfo": "other"}
+
+
+class TurnLoopJob:
+    """What a turn is started with: input, or None for a compaction."""
+
+    __slots__ = ("content", "output_schema")
+
+    def __init__(
+        self,
+        content: Sequence[UserInput] | None,
+        output_schema: Mapping[str, object] | None = None,
+    ) -> None:
+        self.content = content
+        self.output_schema = output_schema

@@ -1,0 +1,82 @@
+"""What a session is made of; built by the thread manager, read by everything inside a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ferrule.approvals import ApprovalMemory
+from ferrule_hookspecs.policies import ApprovalPolicy, SandboxPolicy
+from ferrule_hookspecs.tools import TurnInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from ferrule.dispatcher import Dispatcher
+    from ferrule.processes import ProcessOwner
+    from ferrule.recorder import Recorder
+    from ferrule_hookspecs.events import ServerRequest
+    from ferrule_hookspecs.plugins import PluginContext
+    from ferrule_hookspecs.provider import ModelProvider
+    from ferrule_hookspecs.review import Reviewer
+    from ferrule_hookspecs.sandbox import SandboxBackend
+    from ferrule_hookspecs.slots import Compactor
+    from ferrule_hookspecs.tools import Tool
+
+
+@dataclass(slots=True)
+class Settings:
+    """What sticks to a thread and may change from turn to turn."""
+
+    model: str
+    cwd: str
+    approval_policy: ApprovalPolicy
+    sandbox_policy: SandboxPolicy
+    extra_roots: tuple[str, ...] = ()
+    reasoning_effort: str | None = None
+    reasoning_summary: str | None = None
+    verbosity: str | None = None
+    context_window: int | None = None
+    auto_compact_limit: int | None = None
+    output_token_limit: int = 10_000
+
+
+@dataclass(slots=True)
+class SessionParts:
+    """The plugins and values one session works with.
+
+    `reviewer`, `backend` and `unconfined` load their driver on first call, so that a session that
+    needs none pays for none.
+    """
+
+    context: PluginContext
+    settings: Settings
+    hooks: Dispatcher
+    provider: ModelProvider
+    tools: Mapping[str, Tool]
+    reviewer: Callable[[], Reviewer]
+    backend: Callable[[], SandboxBackend]
+    unconfined: Callable[[], SandboxBackend]
+    compactor: Callable[[], Compactor] | None
+    owner: ProcessOwner
+    recorder: Recorder
+    ask_client: Callable[[ServerRequest], Awaitable[Mapping[str, object]]] | None = None
+    memory: ApprovalMemory = field(default_factory=ApprovalMemory)
+    parent_thread_id: str | None = None
+
+    @property
+    def home(self) -> Path:
+        """`$FERRULE_HOME`."""
+        return self.context.home
+
+    def turn_info(self, turn_id: str) -> TurnInfo:
+        """Describe a turn to plugins."""
+        return TurnInfo(
+            self.context.thread_id,
+            turn_id,
+            self.settings.cwd,
+            self.settings.model,
+            self.parent_thread_id,
+        )

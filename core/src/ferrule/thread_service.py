@@ -1,0 +1,314 @@
+"""Opens threads: builds a session from its configuration, and starts its loop.
+
+Satisfies the contract's `Threads`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, cast
+
+from ferrule import __version__
+from ferrule.context import prefix
+from ferrule.conversation import Conversation
+from ferrule.event_queue import EventQueue
+from ferrule.git_info import git_info
+from ferrule.ids import uuid7
+from ferrule.plugin_set import PluginSet
+from ferrule.policy import mode_to_policy
+from ferrule.recorder import Recorder
+from ferrule.session import LiveSession
+from ferrule.session_parts import SessionParts, Settings
+from ferrule.transcript import copy_for_fork, read_history, usage_so_far
+from ferrule_hookspecs.hooks import ContextFragment
+from ferrule_hookspecs.host import SessionFacts, ThreadOptions
+from ferrule_hookspecs.plugins import PluginContext
+from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode
+
+if TYPE_CHECKING:
+    from ferrule.kernel import LocalKernel
+    from ferrule.manager import PluginManager
+    from ferrule_hookspecs.history import HistoryItem
+    from ferrule_hookspecs.host import Session
+    from ferrule_hookspecs.store import RolloutRecord, ThreadStore, ThreadWriter
+    from ferrule_hookspecs.threads import Thread
+
+_COMPACT_SHARE: Final = 0.9
+_TOKEN_LIMIT: Final = 10_000
+Source = Literal["startup", "resume", "fork"]
+
+
+@dataclass(slots=True)
+class _Opening:
+    """What is known of a thread while it is being opened."""
+
+    source: Source
+    thread_id: str
+    options: ThreadOptions
+    records: Sequence[RolloutRecord] = ()
+    writer: ThreadWriter | None = None
+    forked_from: str | None = None
+    history: list[HistoryItem] = field(default_factory=list["HistoryItem"])
+
+
+class ThreadService:
+    """Opens and keeps the threads of one kernel."""
+
+    def __init__(self, kernel: LocalKernel) -> None:
+        self._kernel = kernel
+        self._sessions: list[LiveSession] = []
+
+    @property
+    def store(self) -> ThreadStore:
+        """The configured store, or the kernel's own where no thread was opened yet."""
+        return self._kernel.store({})
+
+    async def start(self, options: ThreadOptions) -> Session:
+        """Open a new thread."""
+        thread_id = uuid7()
+        writer = None
+        if not options.ephemeral:
+            store = self._kernel.store(options.config.values)
+            writer = store.create(thread_id, created_at=time.time())
+        return await self._open(_Opening("startup", thread_id, options, writer=writer))
+
+    async def resume(self, thread_id: str, options: ThreadOptions) -> Session:
+        """Continue a stored thread.
+
+        Raises:
+            ThreadNotFoundError: There is none.
+            ThreadBusyError: Somebody else writes it.
+        """
+        store = self._kernel.store(options.config.values)
+        writer = store.open(thread_id)
+        records = store.read(thread_id)
+        opening = _Opening("resume", thread_id, options, records, writer)
+        opening.history = read_history(records)
+        return await self._open(opening)
+
+    async def fork(self, thread_id: str, options: ThreadOptions) -> Session:
+        """Open a new thread that begins with a copy of a stored one."""
+        store = self._kernel.store(options.config.values)
+        records = store.read(thread_id)
+        new_id = uuid7()
+        copies = copy_for_fork(records, new_id)
+        writer = None
+        if not options.ephemeral:
+            writer = store.create(new_id, created_at=time.time())
+            for type_, payload in copies:
+                writer.append(type_, payload)
+        opening = _Opening("fork", new_id, options, records, writer, forked_from=thread_id)
+        opening.history = read_history(records)
+        return await self._open(opening)
+
+    def history(self, thread_id: str) -> Sequence[HistoryItem]:
+        """Read the model's side of a stored thread."""
+        return read_history(self.store.read(thread_id))
+
+    async def aclose(self) -> None:
+        """Close every session that is still open."""
+        for session in self._sessions:
+            await session.close()
+
+    async def _open(self, opening: _Opening) -> Session:
+        try:
+            return await self._build(opening)
+        except BaseException:
+            if opening.writer is not None:
+                opening.writer.close()
+            raise
+
+    async def _build(self, opening: _Opening) -> Session:
+        options = opening.options
+        values = options.config.values
+        context = PluginContext(
+            self._kernel.home, values, options.cwd, opening.thread_id, self._kernel.environ
+        )
+        queue = EventQueue()
+        recorder = Recorder(opening.thread_id, opening.writer, queue)
+        manager = self._kernel.manager(values, report=recorder.warning)
+        plugins = PluginSet(manager, context)
+        plugins.check()
+        settings = _settings(options)
+        parts = self._parts(opening, context, manager, plugins, recorder, settings)
+        thread = _thread(opening, plugins.provider_name, settings.model)
+        conversation = await self._conversation(opening, parts, thread)
+        session = LiveSession(
+            thread,
+            _facts(parts, plugins),
+            parts,
+            conversation,
+            usage=usage_so_far(opening.records),
+            last_context=_last_context(opening.records),
+            store=None if options.ephemeral else self._kernel.store(values),
+            writer=opening.writer,
+        )
+        if options.can_answer:
+            parts.ask_client = session.questions.ask
+        self._sessions.append(session)
+        queue.put({"method": "thread/started", "params": {"thread": thread}})
+        for warning in options.config.warnings:
+            recorder.warning(warning)
+        self._kernel.group.start_soon(session.run, self._kernel.group)
+        await self._announce(parts, opening)
+        return session
+
+    def _parts(
+        self,
+        opening: _Opening,
+        context: PluginContext,
+        manager: PluginManager,
+        plugins: PluginSet,
+        recorder: Recorder,
+        settings: Settings,
+    ) -> SessionParts:
+        compactor = plugins.compactor
+        return SessionParts(
+            context=context,
+            settings=settings,
+            hooks=manager.hooks,
+            provider=plugins.provider,
+            tools={tool.name: tool for tool in manager.tools(context)},
+            reviewer=lambda: plugins.reviewer,
+            backend=lambda: plugins.backend,
+            unconfined=lambda: plugins.unconfined,
+            compactor=None if compactor is None else lambda: compactor,
+            owner=self._kernel.owner,
+            recorder=recorder,
+            parent_thread_id=opening.options.parent_thread_id,
+        )
+
+    async def _conversation(
+        self, opening: _Opening, parts: SessionParts, thread: Thread
+    ) -> Conversation:
+        """Write what a thread begins with, unless it goes on from what is stored."""
+        if opening.source != "startup":
+            return Conversation(parts.recorder, opening.history)
+        parts.recorder.record("session_meta", _session_meta(opening, thread))
+        answers = await parts.hooks.gather("ferrule_context_fragments", context=parts.context)
+        fragments = sorted(
+            (
+                (fragment.order, name, fragment)
+                for name, answer in answers
+                for fragment in cast("Sequence[ContextFragment]", answer)
+            ),
+            key=lambda each: each[:2],
+        )
+        conversation = Conversation(parts.recorder)
+        items = prefix(
+            parts.context.config,
+            parts.settings,
+            [fragment for _, _, fragment in fragments],
+            opening.options.base_instructions,
+        )
+        for item in items:
+            conversation.append(item)
+        return conversation
+
+    async def _announce(self, parts: SessionParts, opening: _Opening) -> None:
+        await parts.hooks.observe(
+            "ferrule_session_start", context=parts.context, source=opening.source
+        )
+        if parts.parent_thread_id is not None:
+            await parts.hooks.observe(
+                "ferrule_subagent_start",
+                context=parts.context,
+                parent_thread_id=parts.parent_thread_id,
+            )
+
+
+def _settings(options: ThreadOptions) -> Settings:
+    values = options.config.values
+    window = _number(values.get("model_context_window"))
+    limit = _number(values.get("model_auto_compact_token_limit"))
+    if window is not None:
+        share = int(window * _COMPACT_SHARE)
+        limit = share if limit is None else min(limit, share)
+    return Settings(
+        model=str(values.get("model")),
+        cwd=options.cwd,
+        approval_policy=cast("ApprovalPolicy", values.get("approval_policy")),
+        sandbox_policy=mode_to_policy(values, None),
+        extra_roots=tuple(options.extra_roots),
+        reasoning_effort=_text(values.get("model_reasoning_effort")),
+        reasoning_summary=_text(values.get("model_reasoning_summary")),
+        verbosity=_text(values.get("model_verbosity")),
+        context_window=window,
+        auto_compact_limit=limit,
+        output_token_limit=_number(values.get("tool_output_token_limit")) or _TOKEN_LIMIT,
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _facts(parts: SessionParts, plugins: PluginSet) -> SessionFacts:
+    settings = parts.settings
+    mode = str(parts.context.config.get("sandbox_mode"))
+    return SessionFacts(
+        model=settings.model,
+        model_provider=plugins.provider_name,
+        approval_policy=settings.approval_policy,
+        sandbox_mode=cast("SandboxMode", mode),
+        sandbox_policy=settings.sandbox_policy,
+        writable_roots=settings.extra_roots,
+        reviewer=plugins.reviewer_name,
+        reasoning_effort=settings.reasoning_effort,
+        reasoning_summary=settings.reasoning_summary,
+    )
+
+
+def _thread(opening: _Opening, provider: str, model: str) -> Thread:
+    now = int(time.time())
+    options = opening.options
+    return {
+        "id": opening.thread_id,
+        "sessionId": opening.thread_id,
+        "preview": "",
+        "modelProvider": provider,
+        "model": model,
+        "cwd": options.cwd,
+        "cliVersion": __version__,
+        "source": options.source,
+        "ephemeral": options.ephemeral,
+        "createdAt": now,
+        "updatedAt": now,
+        "status": {"type": "idle"},
+        "turns": [],
+        "projectId": None,
+        "name": options.name,
+        "path": None if opening.writer is None else opening.writer.path,
+        "forkedFromId": opening.forked_from,
+        "parentThreadId": options.parent_thread_id,
+        "gitInfo": git_info(options.cwd),
+    }
+
+
+def _session_meta(opening: _Opening, thread: Thread) -> dict[str, object]:
+    return {
+        "id": opening.thread_id,
+        "session_id": opening.thread_id,
+        "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "cwd": thread["cwd"],
+        "originator": f"ferrule_{thread['source']}",
+        "cli_version": __version__,
+        "source": thread["source"],
+        "model_provider": thread["modelProvider"],
+        "parent_thread_id": opening.options.parent_thread_id,
+        "name": opening.options.name,
+        "git": thread.get("gitInfo"),
+    }
+
+
+def _last_context(records: Sequence[RolloutRecord]) -> Mapping[str, object]:
+    for record in reversed(records):
+        if record["type"] == "turn_context":
+            return record["payload"]
+    return {}

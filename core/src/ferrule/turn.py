@@ -1,0 +1,228 @@
+"""The turn loop: samples, follows up until the model stops asking, and ends well formed."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from ferrule.compaction import CompactionError, Reason, compact, is_due
+from ferrule.context import message
+from ferrule.conversation import user_message
+from ferrule.orchestrator import ended_item
+from ferrule.sampling import Sampler
+from ferrule.usage import add_usage, no_usage
+from ferrule_hookspecs.errors import FerruleError, ProviderError
+from ferrule_hookspecs.hooks import Continue, PromptReply
+from ferrule_hookspecs.items import UserInput, UserMessageItem
+from ferrule_hookspecs.provider import ModelRequest
+from ferrule_hookspecs.threads import TokenUsage, Turn, TurnError
+
+if TYPE_CHECKING:
+    from ferrule.conversation import Conversation
+    from ferrule.sampling import Sample
+    from ferrule.session_parts import SessionParts
+
+_STOP_HOOK_CAP: Final = 8
+_INTERRUPTED_NOTE: Final = (
+    "<turn_interrupted>\nThe previous turn was interrupted before it was finished. Calls that were"
+    " running were ended; they may have had part of their effect. Look before you repeat them.\n"
+    "</turn_interrupted>"
+)
+
+
+class PromptBlockedError(FerruleError):
+    """A plugin refused the user's input."""
+
+
+class TurnLoop:
+    """One turn of a session."""
+
+    def __init__(
+        self,
+        parts: SessionParts,
+        conversation: Conversation,
+        turn_id: str,
+        *,
+        output_schema: Mapping[str, object] | None = None,
+        thread_usage: TokenUsage,
+    ) -> None:
+        self.turn_id = turn_id
+        self.last_message: str | None = None
+        self.turn_usage = no_usage()
+        self.thread_usage = thread_usage
+        self.scope = anyio.CancelScope()
+        self._parts = parts
+        self._conversation = conversation
+        self._output_schema = output_schema
+        self._sampler = Sampler(parts, conversation, turn_id)
+        self._info = parts.turn_info(turn_id)
+        self._steered: deque[Sequence[UserInput]] = deque()
+        self._last_usage: TokenUsage | None = None
+        self._inputs: list[str] = []
+        self._started = time.time()
+
+    def steer(self, content: Sequence[UserInput]) -> None:
+        """Add input; it goes to the model with the next request."""
+        self._steered.append(content)
+
+    def as_turn(self, status: str = "inProgress", error: TurnError | None = None) -> Turn:
+        """Describe the turn in wire form."""
+        ended = None if status == "inProgress" else int(time.time())
+        turn: Turn = {
+            "id": self.turn_id,
+            "status": status,  # pyright: ignore[reportAssignmentType] -- callers pass literals
+            "items": [],
+            "itemsView": "notLoaded",
+            "error": error,
+            "startedAt": int(self._started),
+            "completedAt": ended,
+            "durationMs": None if ended is None else int((time.time() - self._started) * 1000),
+        }
+        return turn
+
+    async def run(self, content: Sequence[UserInput]) -> None:
+        """Run the turn until the model has nothing more to ask.
+
+        Raises:
+            FerruleError: The turn failed; the message is the user's.
+        """
+        await self._parts.hooks.observe("ferrule_turn_start", turn=self._info)
+        await self._take_input(content)
+        stops = 0
+        while True:
+            sample = await self._sample()
+            if await self._take_steered() or sample.has_calls or sample.end_turn is False:
+                await self._compact_if_due()
+                continue
+            prompts = await self._stop_prompts() if stops < _STOP_HOOK_CAP else []
+            if not prompts:
+                return
+            stops += 1
+            for prompt in prompts:
+                self._conversation.append(message("user", prompt))
+
+    async def compact_only(self) -> None:
+        """Run a turn that does nothing but compact."""
+        await compact(self._parts, self._conversation, self._request(), "manual")
+
+    async def finish(self, status: str, error: TurnError | None) -> Turn:
+        """Close what is open, store how the turn ended, and tell everybody."""
+        recorder = self._parts.recorder
+        if status == "interrupted":
+            self._conversation.abort_open_calls("aborted by user")
+            self._conversation.append(message("user", _INTERRUPTED_NOTE))
+        else:
+            self._conversation.abort_open_calls("aborted")
+        for item in recorder.open_items():
+            ended = ended_item(item, "failed", "aborted")
+            if ended is not None:
+                recorder.item_completed(ended)
+        turn = self.as_turn(status, error)
+        recorder.turn_completed(turn, self.last_message)
+        await self._parts.hooks.observe("ferrule_turn_end", turn=self._info, outcome=turn)
+        return turn
+
+    @property
+    def input_texts(self) -> tuple[str, ...]:
+        """The text of what the user sent in this turn."""
+        return tuple(self._inputs)
+
+    async def _take_input(self, content: Sequence[UserInput]) -> None:
+        replies = await self._parts.hooks.gather(
+            "ferrule_prompt_submit", prompt=content, turn=self._info
+        )
+        answers = [(name, reply) for name, reply in replies if isinstance(reply, PromptReply)]
+        for name, reply in answers:
+            if reply.block_reason is not None:
+                raise PromptBlockedError(f"the input was refused by {name}: {reply.block_reason}")
+        item: UserMessageItem = {
+            "type": "userMessage",
+            "id": f"user_{self.turn_id}_{len(self._inputs)}",
+            "content": list(content),
+        }
+        self._inputs += [part["text"] for part in content if part["type"] == "text"]
+        self._conversation.append(user_message(content))
+        self._parts.recorder.item_started(item)
+        self._parts.recorder.item_completed(item)
+        for _, reply in answers:
+            if reply.context:
+                self._conversation.append(message("developer", reply.context))
+
+    async def _take_steered(self) -> bool:
+        taken = bool(self._steered)
+        while self._steered:
+            await self._take_input(self._steered.popleft())
+        return taken
+
+    async def _sample(self) -> Sample:
+        try:
+            sample = await self._sampler.sample(self._request)
+        except ProviderError as error:
+            if error.kind != "contextWindowExceeded" or self._parts.compactor is None:
+                raise
+            await self._compact("overflow")
+            sample = await self._sampler.sample(self._request)
+        if sample.last_message is not None:
+            self.last_message = sample.last_message
+        self._count(sample.usage or no_usage())
+        return sample
+
+    def _count(self, usage: TokenUsage) -> None:
+        self._last_usage = usage
+        self.turn_usage = add_usage(self.turn_usage, usage)
+        self.thread_usage = add_usage(self.thread_usage, usage)
+        recorder = self._parts.recorder
+        recorder.record(
+            "token_usage_record",
+            {"response": usage, "turn": self.turn_usage, "thread": self.thread_usage},
+        )
+        recorder.emit(
+            {
+                "method": "thread/tokenUsage/updated",
+                "params": {
+                    "threadId": self._info.thread_id,
+                    "turnId": self.turn_id,
+                    "tokenUsage": {
+                        "last": usage,
+                        "turn": self.turn_usage,
+                        "total": self.thread_usage,
+                        "modelContextWindow": self._parts.settings.context_window,
+                    },
+                },
+            }
+        )
+
+    async def _compact_if_due(self) -> None:
+        if is_due(self._parts, self._last_usage):
+            try:
+                await self._compact("auto")
+            except CompactionError as error:
+                self._parts.recorder.warning(str(error))
+
+    async def _compact(self, reason: Reason) -> None:
+        await compact(self._parts, self._conversation, self._request(), reason)
+        self._last_usage = None
+
+    async def _stop_prompts(self) -> list[str]:
+        answers = await self._parts.hooks.gather(
+            "ferrule_turn_stop", turn=self._info, last_message=self.last_message
+        )
+        return [answer.prompt for _, answer in answers if isinstance(answer, Continue)]
+
+    def _request(self) -> ModelRequest:
+        settings = self._parts.settings
+        return ModelRequest(
+            thread_id=self._info.thread_id,
+            turn_id=self.turn_id,
+            model=settings.model,
+            input=tuple(self._conversation.items),
+            tools=tuple(tool.schema() for tool in self._parts.tools.values()),
+            reasoning_effort=settings.reasoning_effort,
+            reasoning_summary=settings.reasoning_summary,
+            verbosity=settings.verbosity,
+            output_schema=self._output_schema,
+        )
