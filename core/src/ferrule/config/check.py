@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import (
     Annotated,
     Any,
     Final,
     Literal,
+    NamedTuple,
     NotRequired,
     Required,
     Union,
@@ -36,8 +36,7 @@ _SCALARS: Final[Mapping[object, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """One thing wrong with a value: where it is, what it is, and a guess at what was meant."""
 
     path: KeyPath
@@ -46,11 +45,10 @@ class Problem:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TableType:
+class TableType(NamedTuple):
     """What one TypedDict asks for."""
 
-    keys: Mapping[str, object]
+    known: Mapping[str, object]
     required: frozenset[str]
     is_open: bool
 
@@ -119,11 +117,11 @@ def _table_problems(value: Table, definition: type, path: KeyPath) -> Iterator[P
     table = table_type(definition)
     for key, item in value.items():
         here = (*path, key)
-        if key in table.keys:
-            yield from find_problems(item, table.keys[key], here)
+        if key in table.known:
+            yield from find_problems(item, table.known[key], here)
         elif not table.is_open:
             text = f"unknown configuration key `{join_key(here)}`"
-            yield Problem(here, text, True, _suggestion(key, table.keys, path))
+            yield Problem(here, text, True, _suggestion(key, table.known, path))
     for key in sorted(table.required - value.keys()):
         yield Problem(path, f"`{join_key(path)}` lacks the key `{key}`")
 
@@ -136,13 +134,11 @@ def _suggestion(key: str, known: Mapping[str, object], path: KeyPath) -> str:
 
 
 def _fits(value: object, expected: object) -> bool:
-    if expected == object:  # noqa: E721 -- a type is compared with a value of type `object`
-        return True
     if get_origin(expected) is Literal:
         return isinstance(value, str) and value in get_args(expected)
     if expected is float:
         return isinstance(value, (int, float)) and not isinstance(value, bool)
-    return type(value) is expected
+    return expected in (type(value), object)
 
 
 def describe(expected: object) -> str:
@@ -168,6 +164,6 @@ def show(value: object) -> str:
         return "a list"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
-    kinds = {str: "the string", int: "the integer", float: "the number"}
+    kinds: dict[object, str] = {str: "the string", int: "the integer", float: "the number"}
     shown = f'"{value}"' if isinstance(value, str) else str(value)
     return f"{kinds.get(type(value), 'the value')} {shown}"

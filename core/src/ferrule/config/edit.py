@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from ferrule_hookspecs.errors import ConfigError
-
 from ferrule.config.layers import Layer, check_layer, parse_toml
 from ferrule.config.tables import is_table, join_key
+from ferrule_hookspecs.errors import ConfigError
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument

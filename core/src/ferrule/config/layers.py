@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-
-from ferrule_hookspecs.errors import ConfigError
+from typing import NamedTuple
 
 from ferrule.config.check import Problem, find_problems
 from ferrule.config.model import ConfigFile
 from ferrule.config.tables import MISSING, KeyPath, Table, is_list, lookup, place
+from ferrule_hookspecs.errors import ConfigError
 
 _TOML_ERROR = re.compile(r"(?P<what>.*) \(at line (?P<line>\d+), column (?P<column>\d+)\)")
 _PATH_KEYS: tuple[KeyPath, ...] = (
@@ -24,8 +23,7 @@ _PATH_KEYS: tuple[KeyPath, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(NamedTuple):
     """Values of one source.
 
     Attributes:

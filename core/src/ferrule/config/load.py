@@ -8,11 +8,8 @@ administrator's requirements constrain the result.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-
-from ferrule_hookspecs.errors import ConfigError
-from ferrule_hookspecs.host import ConfigRequest
+from typing import NamedTuple
 
 from ferrule.config.defaults import default_layer, environment_layer
 from ferrule.config.layers import Layer, check_layer, read_layer, reject_legacy
@@ -22,12 +19,13 @@ from ferrule.config.provenance import LoadedConfig, ignored_layer
 from ferrule.config.requirements import constrain, managed_warnings, read_requirements
 from ferrule.config.tables import Table, join_key, merge, place, table_at, texts
 from ferrule.config.trust import ProjectFacts, find_project
+from ferrule_hookspecs.errors import ConfigError
+from ferrule_hookspecs.host import ConfigRequest
 
 ADMIN_FOLDER = Path("/etc/ferrule")
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(NamedTuple):
     """Where configuration is looked for.
 
     Attributes:
@@ -42,8 +40,7 @@ class Places:
     admin: Path = ADMIN_FOLDER
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(NamedTuple):
     """The layers that no project file can touch, below and above the project."""
 
     below: Sequence[Layer]

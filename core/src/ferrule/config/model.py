@@ -3,10 +3,10 @@
 # No `from __future__ import annotations`: the light check reads these annotations as objects.
 from typing import Literal
 
-from ferrule_hookspecs.policies import SandboxMode
 from typing_extensions import TypedDict
 
 from ferrule.config import settings as s
+from ferrule_hookspecs.policies import SandboxMode
 
 
 class ConfigFile(TypedDict, total=False):

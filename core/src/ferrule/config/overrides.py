@@ -6,10 +6,9 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ferrule_hookspecs.errors import ConfigError
-
 from ferrule.config.layers import Layer, layer_with_paths
 from ferrule.config.tables import Table, nest, place, split_key
+from ferrule_hookspecs.errors import ConfigError
 
 
 def override_layers(texts: Sequence[str], base: Path) -> list[Layer]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-
-from ferrule_hookspecs.errors import ConfigError
-from ferrule_hookspecs.host import ConfigOrigin
+from typing import NamedTuple
 
 from ferrule.config.layers import Layer
 from ferrule.config.tables import MISSING, KeyPath, Table, is_table, lookup, place, split_key
+from ferrule_hookspecs.errors import ConfigError
+from ferrule_hookspecs.host import ConfigOrigin
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(NamedTuple):
     """What one layer says about a key, and whether that counts."""
 
     origin: ConfigOrigin

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from ferrule_hookspecs.errors import ConfigError
-from ferrule_hookspecs.host import ConfigOrigin
-from ferrule_hookspecs.policies import SandboxMode
 from typing_extensions import TypedDict
 
 from ferrule.config.layers import Layer, check_layer, read_layer
 from ferrule.config.settings import PluginPin
 from ferrule.config.tables import MISSING, KeyPath, Table, is_list, is_table, lookup, place, texts
+from ferrule_hookspecs.errors import ConfigError
+from ferrule_hookspecs.host import ConfigOrigin
+from ferrule_hookspecs.policies import SandboxMode
 
 
 class RequiredPlugins(TypedDict, total=False):

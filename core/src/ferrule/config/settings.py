@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
-from ferrule_hookspecs.policies import GranularPolicy
 from typing_extensions import TypedDict
+
+from ferrule_hookspecs.policies import GranularPolicy
 
 
 @dataclass(frozen=True)

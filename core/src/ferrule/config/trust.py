@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ferrule.config.tables import lookup
 
 _FOLDERS = (".ferrule", ".codex")
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectFacts:
+class ProjectFacts(NamedTuple):
     """The project a working directory belongs to.
 
     Attributes:

@@ -1,0 +1,80 @@
+"""The environment that commands of the model get, made from `shell_environment_policy`.
+
+Called once per command. Secrets are left out unless the user keeps them on purpose, and programs
+are told that nobody watches a terminal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from fnmatch import translate
+from functools import lru_cache
+from typing import Final
+
+from ferrule.config.tables import Table, is_table, table_at, texts
+
+_CORE: Final = frozenset(
+    {"HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"}
+    # Windows programs do not start without these.
+    | {"APPDATA", "COMSPEC", "LOCALAPPDATA", "PATHEXT", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP"}
+    | {"USERNAME", "USERPROFILE", "WINDIR"}
+)
+_SECRETS: Final = ("*KEY*", "*SECRET*", "*TOKEN*", "*PASSW*", "*CREDENTIAL*")
+_INJECTIONS: Final = ("LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES")
+"""Load foreign code into every program; a user who wants that uses `set`."""
+_FIXED: Final[Mapping[str, str]] = {
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "COLORTERM": "",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GH_PAGER": "cat",
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+    "LC_CTYPE": "C.UTF-8",
+    "FERRULE_CI": "1",
+    "CODEX_CI": "1",
+}
+
+
+def command_environment(
+    values: Mapping[str, object],
+    environ: Mapping[str, str],
+    extra: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Build the environment of one command.
+
+    Args:
+        values: The effective configuration.
+        environ: The kernel's own environment.
+        extra: Variables the tool adds; they win.
+    """
+    policy = _policy(values)
+    inherit = policy.get("inherit", "all")
+    # What is not understood inherits nothing.
+    names = (
+        environ if inherit == "all" else _CORE.intersection(environ) if inherit == "core" else ()
+    )
+    keeps_secrets = policy.get("ignore_default_excludes") is True
+    unwanted = [*_INJECTIONS, *texts(policy.get("exclude")), *(() if keeps_secrets else _SECRETS)]
+    kept = {name: environ[name] for name in names if not _matches(name, unwanted)}
+    added = {name: str(value) for name, value in table_at(policy, "set").items()}
+    result = {**kept, **added}
+    if wanted := texts(policy.get("include_only")):
+        result = {name: value for name, value in result.items() if _matches(name, wanted)}
+    return {**result, **{k: v for k, v in _FIXED.items() if k not in added}, **(extra or {})}
+
+
+def _policy(values: Mapping[str, object]) -> Table:
+    policy = values.get("shell_environment_policy")
+    return policy if is_table(policy) else {}
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return _pattern(tuple(patterns)).match(name) is not None
+
+
+@lru_cache(maxsize=32)
+def _pattern(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, patterns)), re.IGNORECASE)
