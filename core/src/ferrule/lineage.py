@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
+import signal
+import sys
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Collection, Iterable
+from typing import Final, NamedTuple
+
+_PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 class ProcessFacts(NamedTuple):
@@ -38,7 +44,7 @@ def _facts(pid: int) -> ProcessFacts | None:
 
 
 def descendants(table: Iterable[ProcessFacts], ancestor: int) -> list[int]:
-    """Return every living descendant of a process, parents before children."""
+    """Return every living descendant of a process."""
     children: defaultdict[int, list[int]] = defaultdict(list)
     for facts in table:
         if not facts.is_zombie:
@@ -50,3 +56,56 @@ def descendants(table: Iterable[ProcessFacts], ancestor: int) -> list[int]:
         found.append(pid)
         queue.extend(children[pid])
     return found
+
+
+def kill_tree(pid: int, table: list[ProcessFacts]) -> None:
+    """Kill a process, its group and its descendants, those in sessions of their own included."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+    for victim in (pid, *descendants(table, pid)):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(victim, signal.SIGKILL)
+
+
+def become_subreaper() -> None:
+    """Have orphaned descendants come back to this process rather than to `init`."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def strays(table: Iterable[ProcessFacts], known: Collection[int]) -> list[ProcessFacts]:
+    """Return the living children that came back to us.
+
+    They are those that nobody here started and that live in sessions which are not ours.
+    """
+    ours, session = os.getpid(), os.getsid(0)
+    return [
+        facts
+        for facts in table
+        if facts.parent == ours
+        and facts.session != session
+        and facts.pid not in known
+        and not facts.is_zombie
+    ]
+
+
+def has_children() -> bool:
+    """Tell whether this process has any child, which costs a microsecond."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def reap_strays(known: Collection[int]) -> None:
+    """Take the exit status of ended strays, and of nothing that somebody else waits for."""
+    session = os.getsid(0)
+    while True:
+        try:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is None or ended.si_pid in known or os.getsid(ended.si_pid) == session:
+                return
+            os.waitpid(ended.si_pid, os.WNOHANG)
+        except (ChildProcessError, ProcessLookupError):
+            return

@@ -1,0 +1,91 @@
+"""Ends the commands of a kernel that was itself killed and could not do so any more.
+
+A tiny shell that reads, on a pipe only the kernel holds, which process groups there are; when the
+kernel is gone the pipe ends, and it kills them. Commands need no code of ours between fork and
+exec for this, and what they started in their group ends with them, which a parent-death signal
+would not achieve.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from typing import Final
+
+_SCRIPT: Final = """
+groups=' '
+while read -r change group; do
+  case $change in
+    +) groups="$groups$group " ;;
+    -) groups="${groups%% $group *} ${groups#* $group }" ;;
+  esac
+done
+for group in $groups; do kill -KILL "-$group"; done 2>/dev/null
+"""
+
+
+class Watchdog:
+    """Knows the process groups of one owner; started with the first of them."""
+
+    def __init__(self) -> None:
+        self._shell: subprocess.Popen[bytes] | None = None
+        self._groups: set[int] = set()
+        self._ended: set[int] = set()
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the shell, once there is one."""
+        return None if self._shell is None else self._shell.pid
+
+    def start(self) -> None:
+        """Start the shell, if it does not run yet."""
+        if self._shell is None:
+            self._shell = subprocess.Popen(
+                ("/bin/sh", "-c", _SCRIPT),
+                env={},
+                cwd="/",
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                bufsize=0,
+            )
+
+    def add(self, group: int) -> None:
+        """Watch a process group."""
+        self._groups.add(group)
+        self._tell(f"+ {group}\n")
+
+    def leader_ended(self, group: int) -> None:
+        """Note that the leader is gone; its group is watched while it has other members."""
+        self._ended.add(group)
+        for candidate in list(self._ended):
+            if not _exists(candidate):
+                self._ended.discard(candidate)
+                self._groups.discard(candidate)
+                self._tell(f"- {candidate}\n")
+
+    def stop(self) -> None:
+        """End the shell; what is still listed is killed."""
+        if self._shell is None:
+            return
+        if self._shell.stdin is not None:
+            self._shell.stdin.close()
+        self._shell.wait()
+        self._shell = None
+
+    def _tell(self, line: str) -> None:
+        if self._shell is not None and self._shell.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):  # somebody killed it; we live and clean up
+                self._shell.stdin.write(line.encode())
+
+
+def _exists(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
