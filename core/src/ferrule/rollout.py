@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from ferrule_hookspecs.errors import StoreError
-from ferrule_hookspecs.store import RecordType, RolloutRecord
-
 from ferrule.thread_files import make_private_dirs
 from ferrule.thread_lock import ThreadLock
+from ferrule_hookspecs.errors import StoreError
+from ferrule_hookspecs.store import RecordType, RolloutRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +30,13 @@ class Rollout:
 
     records: list[RolloutRecord]
     damaged: tuple[int, ...]
+
+
+def timestamp() -> str:
+    """Return the time as records bear it: UTC with milliseconds."""
+    seconds, rest_ns = divmod(time.time_ns(), 1_000_000_000)
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+    return f"{stamp}.{rest_ns // 1_000_000:03d}Z"
 
 
 def parse_record(line: bytes) -> RolloutRecord | None:
@@ -124,7 +130,7 @@ class RolloutWriter:
         if self._lock is None:
             raise StoreError(f"thread {self.thread_id} is closed; open it again to write to it")
         record: RolloutRecord = {
-            "timestamp": _timestamp(),
+            "timestamp": timestamp(),
             "ordinal": self._ordinal,
             "type": type_,
             "payload": payload,
@@ -185,12 +191,6 @@ def _encode(record: RolloutRecord) -> bytes:
         return text.encode() + b"\n"
     except UnicodeEncodeError:  # lone surrogates, from undecodable output of a command
         return json.dumps(record, separators=(",", ":")).encode() + b"\n"
-
-
-def _timestamp() -> str:
-    seconds, rest_ns = divmod(time.time_ns(), 1_000_000_000)
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
-    return f"{stamp}.{rest_ns // 1_000_000:03d}Z"
 
 
 def _read(path: str) -> bytes:

@@ -10,13 +10,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ferrule_hookspecs.errors import StoreError, ThreadNotFoundError
-from ferrule_hookspecs.plugins import PluginContext
-from ferrule_hookspecs.store import RolloutRecord, ThreadFilter, ThreadSummary, ThreadWriter
-
+from ferrule.borrowed_history import with_borrowed
 from ferrule.rollout import Rollout, RolloutWriter, read_rollout
 from ferrule.thread_files import RolloutFile, ThreadFiles, is_thread_id, make_private_dirs
 from ferrule.thread_lock import ThreadLock, sweep
+from ferrule_hookspecs.errors import StoreError, ThreadNotFoundError
+from ferrule_hookspecs.plugins import PluginContext
+from ferrule_hookspecs.store import RolloutRecord, ThreadFilter, ThreadSummary, ThreadWriter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,7 @@ class JsonlStore:
 
     def inspect(self, thread_id: str) -> Rollout:
         """Read all records of a thread and tell which lines are damaged."""
-        return read_rollout(self._locate(thread_id).path)
+        return with_borrowed(read_rollout(self._locate(thread_id).path), self._read_if_stored)
 
     def find(self, name_or_id: str) -> ThreadSummary | None:
         """Find a thread by id, else by its exact name, the newest first."""
@@ -114,6 +114,10 @@ class JsonlStore:
         """Build the index anew and remove locks of killed processes."""
         sweep(self._locks)
         return self._index().rebuild()
+
+    def _read_if_stored(self, thread_id: str) -> Rollout | None:
+        file = self._files.locate(thread_id)
+        return None if file is None else read_rollout(file.path)
 
     def _locate(self, thread_id: str) -> RolloutFile:
         file = self._files.locate(thread_id)

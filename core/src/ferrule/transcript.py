@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, cast
 
+from ferrule.borrowed_history import BORROWED_UNTIL
 from ferrule.history_shape import pair_calls, without_foreign_parts
+from ferrule.rollout import timestamp
 from ferrule.usage import no_usage
 
 if TYPE_CHECKING:
@@ -23,6 +25,11 @@ if TYPE_CHECKING:
 
 _NOT_COPIED: Final = frozenset({"session_meta", "thread_name"})
 """Records a fork does not take over: it has its own metadata, and a name finds one thread."""
+
+_NOT_INHERITED: Final = frozenset(
+    {"parent_thread_id", "session_id", "history_base", BORROWED_UNTIL}
+)
+"""Metadata a fork does not take over: it is nobody's subagent, and holds its own beginning."""
 
 _CODEX_COUNTS: Final = {
     "totalTokens": "total_tokens",
@@ -95,20 +102,26 @@ def copy_for_fork(
     Args:
         records: All records of the thread that is forked.
         thread_id: The new thread.
-        changes: What differs in the new `session_meta`, such as timestamp, cwd and source.
+        changes: What differs in the new `session_meta`, such as cwd and source.
     """
     origin = ""
     for record in records:
         payload = record["payload"]
         if record["type"] == "session_meta" and not origin:
             origin = str(payload.get("id", ""))
-            meta = payload | {"id": thread_id, "forked_from_id": origin} | dict(changes or {})
-            if not changes or "parent_thread_id" not in changes:
-                meta.pop("parent_thread_id", None)  # a fork is nobody's subagent
-            yield "session_meta", meta
+            yield "session_meta", _fork_meta(payload, thread_id) | dict(changes or {})
         elif _kind(record) not in _NOT_COPIED:
             renamed = {"thread_id": thread_id} if payload.get("thread_id") == origin else {}
             yield cast("RecordType", record["type"]), payload | renamed
+
+
+def _fork_meta(origin: Mapping[str, object], thread_id: str) -> dict[str, object]:
+    own: dict[str, object] = {
+        "id": thread_id,
+        "timestamp": timestamp(),
+        "forked_from_id": origin.get("id"),
+    }
+    return {key: origin[key] for key in origin if key not in _NOT_INHERITED} | own
 
 
 @dataclass(slots=True)
