@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from ferrule_hookspecs.errors import ProviderError
-
 from ferrule_responses.failures import IDLE, TRANSPORT_CUT, HttpFailure, disconnected, http_failure
 
 if TYPE_CHECKING:

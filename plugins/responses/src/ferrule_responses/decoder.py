@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, cast
 
 from ferrule_hookspecs.errors import ProviderError
 from ferrule_hookspecs.provider import Completed, ItemAdded, ItemDone, ReasoningDelta, TextDelta
-
 from ferrule_responses.failures import disconnected, incomplete_response, response_failure
 from ferrule_responses.sse import BlockSplitter, event_data, event_type
 

@@ -13,15 +13,14 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from ferrule_hookspecs.errors import ProviderError
-
 from ferrule_responses.credentials import Credentials
 from ferrule_responses.settings import read_settings
 
 if TYPE_CHECKING:
     import httpx
+
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.provider import ModelEvent, ModelRequest
-
     from ferrule_responses.connection import Sender
 
 _DRAIN_S: Final = 0.1

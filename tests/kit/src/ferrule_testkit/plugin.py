@@ -1,0 +1,40 @@
+"""Pytest plugin: the fixtures `model_server`, `ferrule_home` and `run_ferrule`.
+
+Every pytest run imports this module, so whatever a fixture needs is imported inside of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ferrule_testkit.home import FerruleHome, FinishedRun
+    from ferrule_testkit.model_server import ScriptedModelServer
+
+
+@pytest.fixture
+def model_server() -> Iterator[ScriptedModelServer]:
+    """A scripted model; tell it what to say with `model_server.play([...])`."""
+    from ferrule_testkit.model_server import ScriptedModelServer
+
+    with ScriptedModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def ferrule_home(tmp_path: Path, model_server: ScriptedModelServer) -> FerruleHome:
+    """A temporary home whose model is `model_server`, with an empty git workspace."""
+    from ferrule_testkit.home import make_home
+
+    return make_home(tmp_path / "ferrule", model_server.base_url)
+
+
+@pytest.fixture
+def run_ferrule(ferrule_home: FerruleHome) -> Callable[..., FinishedRun]:
+    """Run `ferrule` with the given arguments in `ferrule_home`; see `FerruleHome.run`."""
+    return ferrule_home.run
