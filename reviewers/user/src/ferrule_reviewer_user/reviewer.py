@@ -1,0 +1,141 @@
+"""The reviewer that asks a person: through the session's client, else at the terminal.
+
+Where neither is there, it declines and says why; nothing is ever accepted by default.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, TextIO, cast, get_args
+
+from ferrule_hookspecs.review import (
+    ReviewContext,
+    ReviewDecision,
+    ReviewOutcome,
+    ReviewRequest,
+)
+
+if TYPE_CHECKING:
+    from ferrule_hookspecs.events import ServerRequest
+    from ferrule_hookspecs.plugins import PluginContext
+
+_DECISIONS: Final = get_args(ReviewDecision)
+_ANSWERS: Final[Mapping[str, ReviewDecision]] = {
+    "y": "accept",
+    "yes": "accept",
+    "a": "acceptForSession",
+    "always": "acceptForSession",
+    "n": "decline",
+    "no": "decline",
+    "c": "cancel",
+    "cancel": "cancel",
+}
+_NOBODY: Final = (
+    "nobody can be asked here: no client answers approvals and there is no terminal;"
+    " run it in a terminal, or choose another reviewer or approval policy"
+)
+
+
+class UserReviewer:
+    """Puts every request before a person."""
+
+    name = "user"
+
+    def __init__(self, context: PluginContext) -> None:
+        self._context = context
+
+    async def review(self, request: ReviewRequest, context: ReviewContext) -> ReviewOutcome:
+        """Ask, and return what the person decided."""
+        if context.ask_client is not None:
+            answer = await context.ask_client(question(request))
+            return _from_client(answer)
+        terminal = _open_terminal()
+        if terminal is None:
+            return {"decision": "decline", "reviewer": self.name, "reason": _NOBODY}
+        import anyio
+
+        with terminal:
+            # A person may take for ever; an interrupted turn leaves the waiting thread behind.
+            return await anyio.to_thread.run_sync(
+                ask_at_terminal, request, terminal, abandon_on_cancel=True
+            )
+
+
+def question(request: ReviewRequest) -> ServerRequest:
+    """Build the question a client is asked; the session fills in its `id`."""
+    params: dict[str, object] = {
+        "threadId": request.thread_id,
+        "turnId": request.turn_id,
+        "itemId": request.call.call_id,
+        "startedAtMs": time.time_ns() // 1_000_000,
+        "reason": request.reason,
+    }
+    if request.item is not None and request.item["type"] == "fileChange":
+        method = "item/fileChange/requestApproval"
+    else:
+        method = "item/commandExecution/requestApproval"
+        params |= {
+            "command": _what(request),
+            "cwd": request.cwd,
+            "availableDecisions": list(_DECISIONS),
+        }
+    return cast("ServerRequest", {"id": 0, "method": method, "params": params})
+
+
+def ask_at_terminal(request: ReviewRequest, terminal: TextIO) -> ReviewOutcome:
+    """Ask on an open terminal until the answer is one of those offered; end of file declines."""
+    where = "outside the sandbox" if request.escalation else "in the sandbox"
+    terminal.write(f"\nApproval needed: {request.reason}\n  {_what(request)}\n  in {request.cwd}\n")
+    for plugin, verdict in request.verdicts.items():
+        if verdict.reason:
+            terminal.write(f"  {plugin}: {verdict.reason}\n")
+    while True:
+        terminal.write(
+            f"Run it {where}? [y]es, [a]lways in this session, [n]o, [c]ancel the turn: "
+        )
+        terminal.flush()
+        line = terminal.readline()
+        if not line:
+            reason = "the terminal was closed without an answer"
+            return {"decision": "decline", "reviewer": "user", "reason": reason}
+        decision = _ANSWERS.get(line.strip().lower())
+        if decision is not None:
+            return _outcome(decision, "at the terminal")
+
+
+def _from_client(answer: Mapping[str, object]) -> ReviewOutcome:
+    decision = answer.get("decision")
+    if decision not in _DECISIONS:
+        reason = f"approval request failed: the client answered {decision!r}"
+        return {"decision": "decline", "reviewer": "user", "reason": reason}
+    return _outcome(cast("ReviewDecision", decision), "through the client")
+
+
+def _outcome(decision: ReviewDecision, where: str) -> ReviewOutcome:
+    accepted = decision in ("accept", "acceptForSession")
+    reason = f"{'accepted' if accepted else 'declined'} by the user {where}"
+    return {"decision": decision, "reviewer": "user", "reason": reason}
+
+
+def _what(request: ReviewRequest) -> str:
+    item = request.item
+    if item is not None and item["type"] == "commandExecution":
+        return item["command"]
+    if item is not None and item["type"] == "fileChange":
+        return "patch to " + ", ".join(change["path"] for change in item["changes"])
+    return f"{request.call.tool} {request.call.text}"
+
+
+def _open_terminal() -> TextIO | None:
+    """Open the controlling terminal; None without one, or where nobody looks at it."""
+    if not (os.isatty(0) or os.isatty(2)):
+        return None
+    try:
+        handle = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    # A terminal cannot seek, so that the buffered modes of open() refuse it.
+    return io.TextIOWrapper(io.FileIO(handle, "r+"), encoding="utf-8", errors="replace")

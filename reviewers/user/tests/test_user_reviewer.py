@@ -1,0 +1,115 @@
+"""The reviewer asks a person, and declines where there is none."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from ferrule_hookspecs.plugins import PluginContext
+from ferrule_hookspecs.review import ReviewContext, ReviewRequest
+from ferrule_hookspecs.tools import ToolCall
+from ferrule_reviewer_user.reviewer import UserReviewer
+
+CALL = ToolCall(
+    "call_1", "exec_command", {"cmd": "make install"}, '{"cmd": "make install"}', "function"
+)
+REQUEST = ReviewRequest("thread", "turn", CALL, None, "it writes outside", "/work", escalation=True)
+
+
+def reviewer() -> UserReviewer:
+    return UserReviewer(PluginContext(Path("/nowhere"), {}))
+
+
+@pytest.mark.parametrize("decision", ["accept", "acceptForSession", "decline", "cancel"])
+def test_the_client_is_asked_and_its_answer_counts(decision):
+    asked = []
+
+    async def ask(request):
+        asked.append(request)
+        return {"decision": decision}
+
+    outcome = anyio.run(reviewer().review, REQUEST, ReviewContext(ask))
+
+    assert outcome["decision"] == decision
+    assert asked[0]["method"] == "item/commandExecution/requestApproval"
+    assert asked[0]["params"]["reason"] == "it writes outside"
+
+
+@pytest.mark.parametrize("answer", [{}, {"decision": "approved"}, {"decision": None}])
+def test_an_answer_that_is_none_declines(answer):
+    async def ask(request):
+        return answer
+
+    outcome = anyio.run(reviewer().review, REQUEST, ReviewContext(ask))
+
+    assert outcome["decision"] == "decline"
+    assert "approval request failed" in outcome["reason"]
+
+
+SCRIPT = """
+import sys, anyio
+from pathlib import Path
+from ferrule_reviewer_user.reviewer import UserReviewer
+from ferrule_hookspecs.plugins import PluginContext
+from ferrule_hookspecs.review import ReviewContext, ReviewRequest
+from ferrule_hookspecs.tools import ToolCall
+call = ToolCall("c", "exec_command", {}, "{}", "function")
+request = ReviewRequest("t", "u", call, None, "it writes outside", "/work", escalation=True)
+outcome = anyio.run(UserReviewer(PluginContext(Path("/"), {})).review, request, ReviewContext())
+sys.stdout.write("DECISION " + outcome["decision"] + " " + outcome["reason"] + "\\n")
+"""
+
+
+def test_without_client_and_terminal_it_declines_and_says_why():
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        start_new_session=True,
+        check=True,
+    )
+
+    assert done.stdout.startswith("DECISION decline nobody can be asked here")
+
+
+def at_a_terminal(typed: bytes) -> str:
+    """Run the script on a terminal of its own, type, and return all that was shown."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(sys.executable, [sys.executable, "-c", SCRIPT])
+    shown = b""
+    while b"turn: " not in shown:
+        shown += os.read(terminal, 1000)
+    os.write(terminal, typed)
+    try:
+        while chunk := os.read(terminal, 1000):
+            shown += chunk
+    except OSError:
+        pass
+    os.close(terminal)
+    os.waitpid(pid, 0)
+    return shown.decode()
+
+
+@pytest.mark.parametrize(
+    ("typed", "decision"),
+    [
+        (b"y\n", "accept"),
+        (b"maybe\na\n", "acceptForSession"),
+        (b"n\n", "decline"),
+        (b"c\n", "cancel"),
+        (b"\x04", "decline"),
+    ],
+    ids=["yes", "always after nonsense", "no", "cancel", "end of file"],
+)
+def test_a_person_at_a_terminal_decides(typed, decision):
+    shown = at_a_terminal(typed)
+
+    assert "it writes outside" in shown
+    assert "outside the sandbox" in shown
+    assert f"DECISION {decision} " in shown
