@@ -1,0 +1,52 @@
+"""The parts that belong to Ferrule itself: which distribution ships which name.
+
+These names are reserved, so that a stranger's package cannot slip in where ours is expected, and
+the table says what to install when a name is asked for that is not there. It is data, not code:
+nothing here is imported or called, and a test keeps it equal to the workspace.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+CATALOG: Final[dict[str, dict[str, str]]] = {
+    "ferrule.plugins": {
+        "apply_patch": "ferrule-apply-patch",
+        "notify": "ferrule-notify",
+    },
+    "ferrule.tools": {
+        "apply_patch": "ferrule-apply-patch",
+        "exec_command": "ferrule-shell",
+        "grep_files": "ferrule-files",
+        "list_dir": "ferrule-files",
+        "read_file": "ferrule-files",
+        "update_plan": "ferrule-plan",
+        "view_image": "ferrule-view-image",
+        "write_stdin": "ferrule-shell",
+    },
+    "ferrule.commands": {
+        "completion": "ferrule-core",
+        "config": "ferrule-core",
+        "demo": "ferrule-replay",
+        "exec": "ferrule-exec",
+        "plugins": "ferrule-core",
+        "sandbox": "ferrule-core",
+        "threads": "ferrule-core",
+    },
+    "ferrule.sandboxes": {
+        "bubblewrap": "ferrule-sandbox-bubblewrap",
+        "none": "ferrule-sandbox-none",
+    },
+    "ferrule.reviewers": {"user": "ferrule-reviewer-user"},
+    "ferrule.providers": {"replay": "ferrule-replay", "responses": "ferrule-responses"},
+    "ferrule.stores": {"jsonl": "ferrule-core"},
+}
+
+BUILT_IN_DISTRIBUTIONS: Final[frozenset[str]] = frozenset(
+    distribution for names in CATALOG.values() for distribution in names.values()
+)
+
+
+def distribution_of(group: str, name: str) -> str | None:
+    """Tell which of our distributions ships a name; None when the name is nobody's."""
+    return CATALOG.get(group, {}).get(name)

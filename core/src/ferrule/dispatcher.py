@@ -1,0 +1,248 @@
+"""Calls hooks: pluggy holds the specifications and registers, the calls are made here.
+
+The kernel calls `assess`, `gather`, `observe` and `rewrite` by a hook's kind. Every implementation
+has a deadline, may be a function or a coroutine function, and fails alone: its fault is reported
+once, and where an opinion was asked for, a fault is a refusal. A plugin is imported when a hook it
+serves is first called; a hook that nobody serves costs one look into a dictionary.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import anyio
+
+from ferrule.abandonable import AbandonableCall
+from ferrule.entry import Entry
+from ferrule.loading import load_target
+from ferrule_hookspecs.errors import PluginError
+from ferrule_hookspecs.review import Verdict
+
+if TYPE_CHECKING:
+    import pluggy
+
+    from ferrule_hookspecs.markers import HookContract, HookKind
+
+_STRICTNESS: Final = {"deny": 0, "ask": 1, "allow": 2}
+
+
+def strictest(verdicts: Mapping[str, Verdict]) -> Verdict:
+    """Combine opinions: deny beats ask beats allow, whatever their order; none is an allow."""
+    return min(
+        verdicts.values(),
+        key=lambda verdict: (_STRICTNESS[verdict.decision], verdict.reason, verdict.rule),
+        default=Verdict.allow(),
+    )
+
+
+class Guard(NamedTuple):
+    """A required plugin that may not be used; what it would have judged is refused.
+
+    Attributes:
+        label: The plugin with its origin.
+        reason: Why it may not be used.
+        hooks: What it serves; empty when it was never imported, which stands for everything.
+    """
+
+    label: str
+    reason: str
+    hooks: tuple[str, ...] = ()
+
+
+class _Answer(NamedTuple):
+    entry: Entry
+    value: object = None
+    fault: str = ""
+
+
+class Dispatcher:
+    """Calls every plugin that serves a hook, by the rules of the hook's contract."""
+
+    def __init__(
+        self,
+        entries: Sequence[Entry],
+        report: Callable[[str], None],
+        *,
+        absent_guards: Mapping[str, Guard] | None = None,
+    ) -> None:
+        """Take the usable hook modules; none of them is imported before it is called."""
+        self._report = report
+        self._absent_guards = dict(absent_guards or {})
+        self._serving: dict[str, list[Entry]] = {}
+        for entry in entries:
+            for hook in entry.hooks:
+                self._serving.setdefault(hook, []).append(entry)
+        self._ordered: set[str] = set()
+        self._reported: set[tuple[str, str]] = set()
+        self._manager: pluggy.PluginManager | None = None
+        self._broken: dict[str, str] = {}
+        self._busy: dict[tuple[str, str], AbandonableCall[object]] = {}
+
+    def serving(self, name: str) -> Sequence[Entry]:
+        """List the plugins that serve a hook, in declared order."""
+        found = self._serving.get(name)
+        if found is None:
+            return ()
+        if name not in self._ordered:
+            from ferrule.order import declared_order
+
+            self._ordered.add(name)
+            found[:] = declared_order(found, self._report)
+        return found
+
+    async def assess(self, name: str, **kwargs: object) -> dict[str, Verdict]:
+        """Ask for opinions, all at the same time; a fault is a refusal that names the plugin."""
+        verdicts = {
+            plugin: Verdict.deny(f"{guard.label} is required and cannot be used: {guard.reason}")
+            for plugin, guard in self._absent_guards.items()
+            if not guard.hooks or name in guard.hooks
+        }
+        for answer in await self._ask_at_once(name, kwargs):
+            verdict = answer.value
+            if answer.fault:
+                verdicts[answer.entry.name] = Verdict.deny(f"{answer.entry.label}: {answer.fault}")
+            elif isinstance(verdict, Verdict) and verdict.decision in _STRICTNESS:
+                verdicts[answer.entry.name] = verdict
+            elif verdict is not None:
+                fault = f"hook {name} returned {type(verdict).__name__}, not a Verdict"
+                self._tell(answer.entry, name, fault)
+                verdicts[answer.entry.name] = Verdict.deny(f"{answer.entry.label}: {fault}")
+        return verdicts
+
+    async def gather(self, name: str, **kwargs: object) -> list[tuple[str, object]]:
+        """Collect answers with the names of their plugins, in declared order, faults left out."""
+        answers = [await self._ask(entry, name, "gather", kwargs) for entry in self.serving(name)]
+        return [(a.entry.name, a.value) for a in answers if not a.fault and a.value is not None]
+
+    async def observe(self, name: str, **kwargs: object) -> None:
+        """Tell every plugin, in declared order."""
+        for entry in self.serving(name):
+            await self._ask(entry, name, "observe", kwargs)
+
+    async def rewrite(self, name: str, **kwargs: object) -> object | None:
+        """Return the one replacement that a plugin offers; None when there is none.
+
+        Raises:
+            PluginError: A plugin failed, or two plugins answered.
+        """
+        answers = [await self._ask(entry, name, "rewrite", kwargs) for entry in self.serving(name)]
+        for answer in answers:
+            if answer.fault:
+                raise PluginError(f"{answer.entry.label}: {answer.fault}; {answer.entry.mend}")
+        given = [answer for answer in answers if answer.value is not None]
+        if len(given) > 1:
+            labels = " and ".join(answer.entry.label for answer in given)
+            raise PluginError(f"{labels} both answered {name}; disable one of them")
+        return given[0].value if given else None
+
+    async def _ask_at_once(self, name: str, kwargs: Mapping[str, object]) -> list[_Answer]:
+        entries = self.serving(name)
+        if len(entries) < 2:
+            return [await self._ask(entry, name, "assess", kwargs) for entry in entries]
+        answers: dict[str, _Answer] = {}
+
+        async def ask(entry: Entry) -> None:
+            answers[entry.name] = await self._ask(entry, name, "assess", kwargs)
+
+        async with anyio.create_task_group() as group:
+            for entry in entries:
+                group.start_soon(ask, entry)
+        return [answers[entry.name] for entry in entries]
+
+    async def _ask(
+        self, entry: Entry, name: str, kind: HookKind, kwargs: Mapping[str, object]
+    ) -> _Answer:
+        """Call one implementation; whatever goes wrong becomes the answer's fault."""
+        limit_s = _contract(name, kind).timeout_s
+        fault = f"hook {name} did not answer within {limit_s:g} s"
+        with anyio.move_on_after(limit_s):
+            try:
+                return _Answer(entry, await self._run(entry, name, kwargs))
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if task is None or task.cancelling():
+                    raise
+                fault = f"hook {name} raised CancelledError"
+            except (Exception, SystemExit) as error:  # noqa: BLE001 -- a plugin may raise anything
+                fault = _describe(name, error)
+        self._tell(entry, name, fault)
+        return _Answer(entry, fault=fault)
+
+    async def _run(self, entry: Entry, name: str, kwargs: Mapping[str, object]) -> object:
+        implementation = await self._implementation(entry, name)
+        arguments = [kwargs[argument] for argument in implementation.argnames]
+        function = implementation.function
+        if inspect.iscoroutinefunction(function):
+            return await function(*arguments)
+        value = await self._in_thread(entry, name, lambda: function(*arguments))
+        return await value if inspect.isawaitable(value) else value
+
+    async def _in_thread(self, entry: Entry, name: str, function: Callable[[], object]) -> object:
+        """Run blocking code; while an earlier call of it still hangs, no second one is started."""
+        earlier = self._busy.get((entry.name, name))
+        if earlier is not None and earlier.is_abandoned:
+            raise PluginError("an earlier call, given up at its deadline, still runs")
+        call = AbandonableCall(function)
+        self._busy[entry.name, name] = call
+        return await call.run()
+
+    async def _implementation(self, entry: Entry, name: str) -> pluggy.HookImpl:
+        """Register the plugin with pluggy if need be, and return what it implements."""
+        manager = self._pluggy()
+        if not manager.has_plugin(entry.name):
+            await self._register(entry, manager)
+        caller = getattr(manager.hook, name)
+        for implementation in caller.get_hookimpls():
+            if implementation.plugin_name == entry.name:
+                return implementation
+        raise PluginError(f"{name} is not implemented any more")
+
+    async def _register(self, entry: Entry, manager: pluggy.PluginManager) -> None:
+        if entry.name in self._broken:
+            raise PluginError(self._broken[entry.name])
+
+        def load() -> object:
+            return load_target(entry.target, entry.roots, entry.import_path)
+
+        try:
+            plugin = await self._in_thread(entry, "import", load)
+            if not manager.has_plugin(entry.name):
+                manager.register(plugin, entry.name)
+        except Exception as error:
+            self._broken[entry.name] = f"it cannot be loaded: {type(error).__name__}: {error}"
+            raise PluginError(self._broken[entry.name]) from error
+
+    def _pluggy(self) -> pluggy.PluginManager:
+        if self._manager is None:
+            import pluggy
+
+            from ferrule_hookspecs import hooks, markers
+
+            self._manager = pluggy.PluginManager(markers.PROJECT)
+            self._manager.add_hookspecs(hooks)
+        return self._manager
+
+    def _tell(self, entry: Entry, name: str, fault: str) -> None:
+        if (entry.name, name) in self._reported:
+            return
+        self._reported.add((entry.name, name))
+        self._report(f"{entry.label}: {fault}; {entry.mend}")
+
+
+def _contract(name: str, kind: HookKind) -> HookContract:
+    from ferrule_hookspecs import hooks, markers
+
+    contract = markers.HOOK_CONTRACTS.get(name)
+    if contract is None or contract.kind != kind:
+        raise TypeError(f"{name} is not a hook of {hooks.__name__} of the kind {kind}")
+    return contract
+
+
+def _describe(name: str, error: BaseException) -> str:
+    text = str(error).strip().partition("\n")[0]
+    if isinstance(error, PluginError):
+        return f"hook {name}: {text}"
+    return f"hook {name} raised {type(error).__name__}" + (f": {text}" if text else "")

@@ -1,0 +1,56 @@
+"""Turns an entry into the object it names, from the folder it was vetted in and no other.
+
+Called by the probe's child process and by the manager. A package of the same name that lies
+earlier on the import path (the working directory, `PYTHONPATH`) is refused before any of it runs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+
+from ferrule_hookspecs.errors import PluginError
+
+
+def load_target(target: str, roots: Sequence[str], import_path: str = "") -> object:
+    """Import what an entry point names.
+
+    Args:
+        target: `module` or `module:attribute`.
+        roots: The only folders the module may come from.
+        import_path: Folder to add to the import path, if any.
+
+    Raises:
+        PluginError: The module would come from elsewhere.
+        Exception: Whatever the import raises.
+    """
+    if import_path and import_path not in sys.path:
+        sys.path.append(import_path)
+    module_name, _, attributes = target.partition(":")
+    check_origin(module_name.partition(".")[0], roots)
+    found: object = import_module(module_name)
+    for attribute in filter(None, attributes.split(".")):
+        found = getattr(found, attribute)
+    return found
+
+
+def check_origin(package: str, roots: Sequence[str]) -> None:
+    """Refuse a top-level package that would be imported from outside of `roots`.
+
+    Raises:
+        PluginError: It would, or it cannot be found.
+    """
+    spec = find_spec(package)
+    if spec is None:
+        raise PluginError(f"the module {package!r} cannot be found in {', '.join(roots)}")
+    places = [spec.origin] if spec.has_location else list(spec.submodule_search_locations or ())
+    allowed = [os.path.realpath(root) + os.sep for root in roots]
+    for place in places or [None]:
+        if place is None or not os.path.realpath(place).startswith(tuple(allowed)):
+            raise PluginError(
+                f"the module {package!r} would be imported from {place or 'the interpreter'}, "
+                f"not from where it is installed ({', '.join(roots)})"
+            )

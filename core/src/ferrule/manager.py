@@ -1,0 +1,224 @@
+"""The plugin manager: the one place that turns an index and a configuration into plugins.
+
+The kernel makes one per configuration. It settles which plugins may be used, says once what may
+not and why, and hands out tools, drivers of slots, and the dispatcher of hooks. Nothing is imported
+before it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, cast
+
+from ferrule.catalog import BUILT_IN_DISTRIBUTIONS, distribution_of
+from ferrule.dispatcher import Dispatcher, Guard
+from ferrule.entry import Entry
+from ferrule.index import Index, is_named
+from ferrule.loading import load_target
+from ferrule.trust import (
+    Standing,
+    governance_of,
+    is_required,
+    judge,
+    required_faults,
+)
+from ferrule_hookspecs.errors import PluginError
+from ferrule_hookspecs.slots import HOOK_GROUP, TOOL_GROUP
+
+if TYPE_CHECKING:
+    from ferrule_hookspecs.plugins import PluginContext
+    from ferrule_hookspecs.tools import Tool
+
+_FIRST_TOOLS: Final = ("exec_command", "write_stdin", "update_plan", "apply_patch", "view_image")
+"""Models do best with these first; the rest follows by name, so that prompts stay the same."""
+
+
+class PluginManager:
+    """Plugins as one configuration allows them."""
+
+    def __init__(
+        self,
+        index: Index,
+        config_values: Mapping[str, object],
+        *,
+        report: Callable[[str], None],
+        safe_mode: bool = False,
+        disabled: Sequence[str] = (),
+    ) -> None:
+        """Judge every entry, probe what may be used and was not probed yet, and say what fails.
+
+        Args:
+            index: What is installed.
+            config_values: The effective configuration.
+            report: Told each fault once, in a sentence.
+            safe_mode: Use our own plugins only.
+            disabled: Plugins switched off for this run.
+
+        Raises:
+            ConfigError: The table `plugins` cannot be obeyed.
+        """
+        self._report = report
+        self._values = config_values
+        self._governance = governance_of(config_values)
+        self.standings: Sequence[Standing] = self._settle(index, safe_mode, disabled)
+        self._active = {
+            (s.entry.group, s.entry.name): s.entry for s in self.standings if _is_active(s)
+        }
+        self._announce()
+
+    @cached_property
+    def hooks(self) -> Dispatcher:
+        """Calls the hook modules."""
+        entries = [entry for (group, _), entry in self._active.items() if group == HOOK_GROUP]
+        return Dispatcher(entries, self._report, absent_guards=self._absent_guards())
+
+    def names(self, group: str) -> list[str]:
+        """List the usable names of a group."""
+        return sorted(name for found, name in self._active if found == group)
+
+    def tools(self, context: PluginContext) -> list[Tool]:
+        """Make every usable tool, in an order that never changes; one that fails is reported."""
+        names = [name for name in self.names(TOOL_GROUP) if self._is_tool_enabled(name)]
+        made = [self._make_tool(name, context) for name in sorted(names, key=_tool_rank)]
+        return [tool for tool in made if tool is not None]
+
+    def driver(self, group: str, name: str, context: PluginContext) -> object:
+        """Make the driver of a slot that is chosen by name.
+
+        Raises:
+            PluginError: It is not there, may not be used, or cannot be made; says what to do.
+        """
+        from ferrule.slots import make_driver
+
+        return make_driver(self._entry(group, name), context)
+
+    def load(self, group: str, name: str) -> object:
+        """Import what a usable entry names, without making anything of it.
+
+        Raises:
+            PluginError: It is not there, may not be used, or cannot be imported.
+        """
+        entry = self._entry(group, name)
+        try:
+            return load_target(entry.target, entry.roots, entry.import_path)
+        except Exception as error:
+            raise PluginError(_failure(entry, "cannot be imported", error)) from error
+
+    def required_missing(self) -> list[str]:
+        """Say which required plugins cannot be relied on; any of them must stop the run."""
+        return required_faults(self.standings, self._governance)
+
+    def _settle(self, index: Index, safe_mode: bool, disabled: Sequence[str]) -> list[Standing]:
+        entries = [
+            entry._replace(off=entry.off or _why_off(entry, safe_mode, disabled))
+            for entry in index.all_entries()
+        ]
+        standings = judge(entries, self._governance, contract_version=index.contract_version)
+        unknown = [s.entry for s in standings if _is_active(s) and s.entry.probe is None]
+        if unknown:
+            index.probe(unknown)
+            probes = {_key(entry): entry.probe for entry in index.all_entries()}
+            standings = [
+                s._replace(entry=s.entry._replace(probe=probes[_key(s.entry)]))
+                if _is_active(s)
+                else s
+                for s in standings
+            ]
+        return [
+            Standing(s.entry, "broken", s.entry.fault) if _is_active(s) and not s.entry.ok else s
+            for s in standings
+        ]
+
+    def _announce(self) -> None:
+        """Say once what is not used, unless the user switched it off."""
+        told: set[tuple[str, str]] = set()
+        for entry, state, reason in self.standings:
+            if state in {"active", "disabled"} or (entry.distribution, reason) in told:
+                continue
+            told.add((entry.distribution, reason))
+            self._report(f"{entry.label} is not used: it is {state}: {reason}; {entry.mend}")
+
+    def _absent_guards(self) -> dict[str, Guard]:
+        return {
+            s.entry.name: Guard(s.entry.label, s.reason, s.entry.hooks)
+            for s in self.standings
+            if s.entry.group == HOOK_GROUP
+            and (s.entry.group, s.entry.name) not in self._active
+            and is_required(s.entry, self._governance)
+        }
+
+    def _is_tool_enabled(self, name: str) -> bool:
+        return self._tool_table(name).get("enabled") is not False
+
+    def _tool_table(self, name: str) -> Mapping[str, object]:
+        tools = self._values.get("tools")
+        table = (
+            cast("Mapping[str, object]", tools).get(name) if isinstance(tools, Mapping) else None
+        )
+        if isinstance(table, bool):
+            return {"enabled": table}
+        return cast("Mapping[str, object]", table) if isinstance(table, Mapping) else {}
+
+    def _make_tool(self, name: str, context: PluginContext) -> Tool | None:
+        entry = self._active[TOOL_GROUP, name]
+        settings = self._tool_table(name)
+        try:
+            factory = cast("Callable[[PluginContext], Tool]", self.load(TOOL_GROUP, name))
+            return factory(replace(context, settings=settings) if settings else context)
+        except PluginError as error:
+            self._report(str(error))
+        except Exception as error:  # noqa: BLE001 -- a tool's constructor may raise anything
+            self._report(_failure(entry, "cannot be made", error))
+        return None
+
+    def _entry(self, group: str, name: str) -> Entry:
+        entry = self._active.get((group, name))
+        if entry is not None:
+            return entry
+        for standing in self.standings:
+            if (standing.entry.group, standing.entry.name) == (group, name):
+                raise PluginError(
+                    f"{standing.entry.label} cannot be used: it is {standing.state}: "
+                    f"{standing.reason}"
+                )
+        raise PluginError(self._not_installed(group, name))
+
+    def _not_installed(self, group: str, name: str) -> str:
+        from difflib import get_close_matches
+
+        noun = group.partition(".")[2]
+        names = self.names(group)
+        text = f"no plugin {name!r} is installed for {noun}"
+        owner = distribution_of(group, name)
+        close = get_close_matches(name, names, n=1)
+        if owner is not None:
+            text += f"; install it with: pip install {owner}"
+        elif close:
+            text += f"; did you mean {close[0]!r}?"
+        return f"{text} (installed: {', '.join(names) or 'none'})"
+
+
+def _is_active(standing: Standing) -> bool:
+    return standing.state == "active"
+
+
+def _key(entry: Entry) -> tuple[str, str, str]:
+    return entry.group, entry.name, entry.location
+
+
+def _why_off(entry: Entry, safe_mode: bool, disabled: Sequence[str]) -> str:
+    if safe_mode and entry.distribution not in BUILT_IN_DISTRIBUTIONS:
+        return "safe mode"
+    return "--no-plugin" if is_named(entry, disabled) else ""
+
+
+def _tool_rank(name: str) -> tuple[int, str]:
+    is_first = name in _FIRST_TOOLS
+    return _FIRST_TOOLS.index(name) if is_first else len(_FIRST_TOOLS), name
+
+
+def _failure(entry: Entry, what: str, error: BaseException) -> str:
+    cause = str(error).strip().partition("\n")[0]
+    return f"{entry.label} {what}: {type(error).__name__}: {cause}; {entry.mend}"

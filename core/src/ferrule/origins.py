@@ -1,0 +1,83 @@
+"""Remembers how each plugin's distribution looked when it was first seen.
+
+`$FERRULE_HOME/origins.json` holds one record per distribution; a later look that differs is shown
+to the user. Called when the index is rebuilt.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypedDict, cast
+
+from ferrule.entry import Entry
+
+
+class Origin(TypedDict):
+    """How a distribution looked when it was first seen."""
+
+    version: str
+    record_hash: str
+    location: str
+    is_editable: bool
+    first_seen: str
+
+
+def with_origins(entries: Sequence[Entry], environ: Mapping[str, str]) -> list[Entry]:
+    """Add to each entry when its distribution was first seen and what has changed since."""
+    path = _path(environ)
+    origins = _read(path)
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    unknown = {entry.distribution: entry for entry in entries if entry.distribution not in origins}
+    for name, entry in unknown.items():
+        origins[name] = {
+            "version": entry.version,
+            "record_hash": entry.record_hash,
+            "location": entry.location,
+            "is_editable": entry.is_editable,
+            "first_seen": now,
+        }
+    if unknown:
+        _write(path, origins)
+    return [
+        entry._replace(
+            first_seen=origins[entry.distribution]["first_seen"],
+            changed=_difference(origins[entry.distribution], entry),
+        )
+        for entry in entries
+    ]
+
+
+def _difference(origin: Origin, entry: Entry) -> str:
+    if origin["version"] != entry.version:
+        return f"version was {origin['version']}"
+    if origin["is_editable"] != entry.is_editable:
+        return "is now editable" if entry.is_editable else "was editable"
+    if origin["record_hash"] != entry.record_hash and not entry.is_editable:
+        return "contents differ"
+    return ""
+
+
+def _path(environ: Mapping[str, str]) -> Path:
+    home = environ.get("FERRULE_HOME")
+    return Path(home or Path(environ.get("HOME") or Path.home(), ".ferrule"), "origins.json")
+
+
+def _read(path: Path) -> dict[str, Origin]:
+    try:
+        return cast("dict[str, Origin]", json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError):
+        return {}
+
+
+def _write(path: Path, origins: Mapping[str, Origin]) -> None:
+    temporary = path.with_suffix(f".{os.getpid()}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary.write_text(json.dumps(origins, indent=1, sort_keys=True), "utf-8")
+        os.replace(temporary, path)
+    except OSError:  # a home that cannot be written only means that changes are not noticed
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,137 @@
+"""Imports plugins in a child process, so that what raises, hangs, exits or crashes does so there.
+
+One child takes all entries; when it dies or hangs, the entry it was at is tried alone, and the
+rest go on in a new child. Called by the index.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import Final, cast
+
+from ferrule.entry import Entry, Probe
+
+LIMIT_S: Final = 15.0
+"""How long one import may take; the slowest of ours takes a tenth of it on a busy machine."""
+
+
+def probe_entries(entries: Sequence[Entry], *, limit_s: float = LIMIT_S) -> list[Probe]:
+    """Import entries in child processes and tell how each fared, in the same order."""
+    results: dict[int, Probe] = {}
+    waiting = list(range(len(entries)))
+    while waiting:
+        done, culprit, cause = _run_child([entries[i] for i in waiting], limit_s)
+        results.update({waiting[i]: probe for i, probe in done.items()})
+        if culprit is not None and len(waiting) > 1:
+            guilty = waiting[culprit]
+            alone, _, cause_alone = _run_child([entries[guilty]], limit_s)
+            results[guilty] = alone.get(0) or Probe(ok=False, fault=cause_alone)
+        elif culprit is not None:
+            results[waiting[culprit]] = Probe(ok=False, fault=cause)
+        waiting = [i for i in waiting if i not in results]
+    return [results[i] for i in range(len(entries))]
+
+
+def _run_child(
+    entries: Sequence[Entry], limit_s: float
+) -> tuple[dict[int, Probe], int | None, str]:
+    """Run one child; returns results by position, the entry that ended it, and how."""
+    flags = ["-E", "-P"] if sys.flags.no_user_site == 0 else ["-E", "-P", "-s"]
+    process = subprocess.Popen(
+        [sys.executable, *flags, "-c", _BOOT],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    request = {
+        "boot": [path for path in sys.path if path and os.path.isabs(path)],
+        "entries": [[e.group, e.name, e.target, list(e.roots), e.import_path] for e in entries],
+    }
+    lines = _Lines(process, (json.dumps(request) + "\n").encode())
+    done: dict[int, Probe] = {}
+    try:
+        while len(done) < len(entries):
+            line = lines.next(limit_s)
+            if line is None:
+                return done, len(done), _cause(process, limit_s, is_over=lines.is_over)
+            values = cast("list[object]", json.loads(line))
+            done[len(done)] = _probe(values)
+    finally:
+        _end(process)
+    return done, None, ""
+
+
+_BOOT: Final = """
+import json, os, sys
+line = sys.stdin.readline()
+request = json.loads(line)
+sys.path[:] = request["boot"]
+from ferrule.probe_child import main
+main(request["entries"])
+"""
+
+
+class _Lines:
+    """Reads the child's answers, each with a deadline of its own."""
+
+    def __init__(self, process: subprocess.Popen[bytes], request: bytes) -> None:
+        if process.stdin is None or process.stdout is None:
+            raise ValueError("the child must be started with pipes")
+        self._output = process.stdout.fileno()
+        self._buffer = b""
+        self.is_over = False
+        try:
+            process.stdin.write(request)
+            process.stdin.close()
+        except OSError:
+            self.is_over = True
+
+    def next(self, limit_s: float) -> bytes | None:
+        """Return the next line; None when the child ended or the deadline passed."""
+        deadline = time.monotonic() + limit_s
+        while b"\n" not in self._buffer and not self.is_over:
+            ready, _, _ = select.select([self._output], [], [], max(deadline - time.monotonic(), 0))
+            if not ready:
+                return None
+            chunk = os.read(self._output, 65536)
+            self.is_over = not chunk
+            self._buffer += chunk
+        line, newline, rest = self._buffer.partition(b"\n")
+        self._buffer = rest
+        return line if newline else None
+
+
+def _probe(values: list[object]) -> Probe:
+    fields = [tuple(cast("list[str]", v)) if isinstance(v, list) else v for v in values]
+    return Probe(*cast("list[bool]", fields))  # pyright: ignore[reportArgumentType] -- written by `probe_child`
+
+
+def _cause(process: subprocess.Popen[bytes], limit_s: float, *, is_over: bool) -> str:
+    if not is_over:
+        return f"its import did not end within {limit_s:g} s"
+    code = process.wait()
+    if code < 0:
+        return f"its import crashed the interpreter ({signal.Signals(-code).name})"
+    return f"its import ended the interpreter (exit code {code})"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill the child and everything an import may have started."""
+    try:
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    except OSError:
+        process.kill()
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()

@@ -1,0 +1,151 @@
+"""The child side of the probe: imports each entry and writes one line about each.
+
+Runs only in the process that `ferrule.probe` starts. What an import prints goes to a file, so that
+it is noticed and cannot be taken for an answer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from typing import IO, Final, cast
+
+from ferrule.entry import Probe
+from ferrule.loading import load_target
+from ferrule_hookspecs import hooks, markers
+from ferrule_hookspecs.slots import COMMAND_GROUP, HOOK_GROUP, TOOL_GROUP
+from ferrule_hookspecs.tools import Tool
+
+
+def main(entries: Sequence[tuple[str, str, str, list[str], str]]) -> None:
+    """Probe every entry in order, then leave without running exit handlers of plugins."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    with tempfile.TemporaryFile() as printed:
+        os.dup2(printed.fileno(), 1)
+        for entry in entries:
+            answers.write(json.dumps(_probe(entry, printed)) + "\n")
+            answers.flush()
+    os._exit(0)
+
+
+def _probe(entry: tuple[str, str, str, list[str], str], printed: IO[bytes]) -> Probe:
+    group, name, target, roots, import_path = entry
+    before = printed.seek(0, os.SEEK_END)
+    started = time.perf_counter()
+    try:
+        found = load_target(target, roots, import_path)
+        spent = (time.perf_counter() - started) * 1000
+        facts = _INSPECTORS.get(group, _inspect_driver)(name, found)
+        sys.stdout.flush()
+    except BaseException as error:  # noqa: BLE001 -- whatever an import raises is the answer
+        return Probe(ok=False, fault=_fault(error), file=_file(target))
+    if printed.seek(0, os.SEEK_END) != before:
+        return Probe(ok=False, fault="its import writes to standard output", file=_file(target))
+    return facts._replace(import_ms=round(spent, 2), file=_file(target))
+
+
+def _inspect_hooks(name: str, found: object) -> Probe:
+    """List the hooks a module serves, refusing those that could never be called."""
+    import pluggy
+
+    manager = pluggy.PluginManager(markers.PROJECT)
+    manager.add_hookspecs(hooks)
+    for attribute in dir(found):
+        is_marked = hasattr(getattr(found, attribute), f"{markers.PROJECT}_impl")
+        if attribute in markers.HOOK_CONTRACTS and not is_marked:
+            raise TypeError(f"{attribute} lacks the @hookimpl marker, so it would not be called")
+        if is_marked and attribute not in markers.HOOK_CONTRACTS:
+            raise TypeError(f"{attribute} is no hook of this version; update ferrule-core")
+    manager.register(found, name)
+    served = [caller.name for caller in manager.get_hookcallers(found) or []]
+    order = cast("dict[str, object]", getattr(found, "FERRULE_ORDER", {}))
+    for caller in served:
+        if any(
+            impl.wrapper or impl.hookwrapper
+            for impl in getattr(manager.hook, caller).get_hookimpls()
+        ):
+            raise TypeError(f"{caller} is a wrapper; Ferrule calls plain implementations only")
+    return Probe(
+        ok=True,
+        hooks=tuple(sorted(served)),
+        before=_names(order.get("before")),
+        after=_names(order.get("after")),
+        is_outermost=order.get("outermost") is True,
+    )
+
+
+def _inspect_tool(name: str, found: object) -> Probe:
+    if not (isinstance(found, type) and issubclass(found, Tool)):
+        raise TypeError("it is not a subclass of ferrule_hookspecs.Tool")
+    if getattr(found, "name", None) != name:
+        raise TypeError(f"the tool calls itself {getattr(found, 'name', None)!r}, not {name!r}")
+    return Probe(ok=True)
+
+
+def _inspect_command(name: str, found: object) -> Probe:
+    if hasattr(found, "registered_commands"):
+        return Probe(ok=True, help=_typer_help(found))
+    if not callable(getattr(found, "main", None)):
+        raise TypeError("it is neither a Typer app nor an object with main, help and options")
+    line = str(getattr(found, "help", "")).strip().partition("\n")[0]
+    return Probe(ok=True, help=line, options=_names(getattr(found, "options", ())))
+
+
+def _inspect_driver(name: str, found: object) -> Probe:
+    if not callable(found):
+        raise TypeError("it cannot be called with a PluginContext")
+    return Probe(ok=True)
+
+
+def _typer_help(app: object) -> str:
+    """Find the one line a Typer app says about itself, wherever its author put it."""
+    sources: list[object] = [getattr(app, "info", None), getattr(app, "registered_callback", None)]
+    commands = cast("list[object]", getattr(app, "registered_commands", []))
+    if len(commands) == 1:
+        sources.append(commands[0])
+    for source in sources:
+        texts = (getattr(source, "help", None), getattr(source, "callback", None))
+        for text in (texts[0], getattr(texts[1], "__doc__", None)):
+            plain = getattr(text, "value", text)  # typer wraps what was left out
+            if isinstance(plain, str) and plain.strip():
+                return plain.strip().partition("\n")[0]
+    return ""
+
+
+_INSPECTORS: Final[dict[str, Callable[[str, object], Probe]]] = {
+    HOOK_GROUP: _inspect_hooks,
+    TOOL_GROUP: _inspect_tool,
+    COMMAND_GROUP: _inspect_command,
+}
+
+
+def _names(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return tuple(sorted(map(str, cast("list[object]", value))))
+    return ()
+
+
+def _file(target: str) -> str:
+    module = sys.modules.get(target.partition(":")[0])
+    return str(getattr(module, "__file__", None) or "")
+
+
+def _fault(error: BaseException) -> str:
+    """Describe an import's failure in one line with the place it came from."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith("<")
+    ]
+    text = str(error).strip().partition("\n")[0]
+    place = frames[-1] if frames else None
+    is_ours = place is None or place.filename == __file__ or "loading.py" in place.filename
+    where = "" if is_ours or place is None else f" ({place.filename}:{place.lineno})"
+    return f"{type(error).__name__}: {text}{where}" if text else type(error).__name__ + where

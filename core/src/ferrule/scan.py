@@ -1,0 +1,257 @@
+"""Reads the metadata of installed plugins from vetted folders, without importing any of them.
+
+The index calls this when its cache is stale. A distribution whose metadata cannot be read is
+reported and left out; it never hides the others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+from urllib.parse import unquote, urlsplit
+
+from ferrule.entry import Entry
+from ferrule.stamps import file_stamp, tree_stamp
+from ferrule.versions import normal_name, split_requirement
+from ferrule_hookspecs.slots import ALL_GROUPS
+
+_CONTRACT = "ferrule-hookspecs"
+_BY_INSTALLER = frozenset({"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"})
+
+
+@dataclass(slots=True)
+class Scan:
+    """What a look at the site folders gave.
+
+    Attributes:
+        entries: All entry points of our groups.
+        files: Metadata files with their stamps; a change of one makes the scan stale.
+        trees: Source folders of editable plugins with their stamps; likewise.
+        problems: What could not be read, one sentence each.
+        contract_version: Version of the installed contract; empty when it was not found.
+    """
+
+    entries: list[Entry] = field(default_factory=list[Entry])
+    files: dict[str, str] = field(default_factory=dict[str, str])
+    trees: dict[str, str] = field(default_factory=dict[str, str])
+    problems: list[str] = field(default_factory=list[str])
+    contract_version: str = ""
+
+
+def scan_directories(directories: Iterable[str]) -> Scan:
+    """Find every entry point in the given site folders; the first of two namesakes counts."""
+    scan = Scan()
+    seen: set[str] = set()
+    contract_stamp = ""
+    for directory in directories:
+        for folder in _metadata_folders(directory):
+            name = normal_name(folder.name.split("-", 1)[0])
+            try:
+                if name == _CONTRACT and not scan.contract_version:
+                    scan.contract_version, contract_stamp = _read_contract(folder, scan)
+                found = _read_folder(folder, directory, scan)
+            except (OSError, ValueError) as error:
+                scan.problems.append(f"the metadata in {folder} cannot be read: {error}")
+                continue
+            if found and name in seen:
+                scan.problems.append(f"{folder} is left out: {name} is installed twice")
+            elif found:
+                seen.add(name)
+                scan.entries += found
+    scan.entries = [
+        entry._replace(stamp=f"{entry.stamp};{contract_stamp}") for entry in scan.entries
+    ]
+    scan.entries.sort(key=lambda entry: (entry.group, entry.name, entry.distribution))
+    return scan
+
+
+def scan_checkout(path: str) -> list[Entry]:
+    """Read the entry points of a development checkout from its `pyproject.toml`.
+
+    Raises:
+        ValueError: It has none, or it cannot be understood.
+        OSError: It cannot be read.
+    """
+    root = Path(path).resolve()
+    table = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
+    project = cast("Mapping[str, object]", table.get("project", {}))
+    groups = cast("Mapping[str, Mapping[str, str]]", project.get("entry-points", {}))
+    source = root / "src" if (root / "src").is_dir() else root
+    requirements = cast("list[str]", project.get("dependencies", []))
+    entry = Entry(
+        "",
+        "",
+        "",
+        normal_name(str(project["name"])) if "name" in project else root.name,
+        str(project.get("version", "0")),
+        str(root),
+        summary=str(project.get("description", "")),
+        requires_hookspecs=_contract_specifier(requirements),
+        roots=(str(source),),
+        import_path=str(source),
+        is_dev=True,
+        stamp=tree_stamp(str(source)),
+    )
+    return [
+        entry._replace(group=group, name=name, target=target)
+        for group, names in sorted(groups.items())
+        if group in ALL_GROUPS
+        for name, target in sorted(names.items())
+    ]
+
+
+def changed_files(entry: Entry) -> list[str]:
+    """Name the installed files of an entry's distribution that are not what was installed."""
+    folder = Path(entry.location)
+    if entry.is_dev or entry.is_editable:
+        return []
+    site = folder.parent
+    return [path for path, digest in _recorded(folder) if _digest(site / path) != digest]
+
+
+def _metadata_folders(directory: str) -> list[Path]:
+    try:
+        names = sorted(name for name in os.listdir(directory) if name.endswith(".dist-info"))
+    except OSError:
+        return []
+    return [Path(directory, name) for name in names]
+
+
+def _read_folder(folder: Path, directory: str, scan: Scan) -> list[Entry]:
+    """Read one distribution; nothing when it offers nothing of ours."""
+    path = folder / "entry_points.txt"
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return []
+    if "ferrule." not in text:
+        return []
+    scan.files[str(path)] = file_stamp(str(path))
+    points = [point for point in _entry_points(text) if point[0] in ALL_GROUPS]
+    if not points:
+        return []
+    base = _distribution(folder, directory, scan)
+    return [base._replace(group=group, name=name, target=target) for group, name, target in points]
+
+
+def _distribution(folder: Path, directory: str, scan: Scan) -> Entry:
+    """Make an entry that holds all that the entries of a distribution share."""
+    headers = list(_headers(folder / "METADATA"))
+    fields = dict(reversed(headers))
+    source = _editable_source(folder)
+    stamp = f"{fields.get('Version', '')};{file_stamp(str(folder / 'RECORD'))}"
+    if source:
+        scan.trees[source] = tree_stamp(source)
+        stamp += ";" + scan.trees[source]
+    return Entry(
+        "",
+        "",
+        "",
+        normal_name(fields["Name"]) if "Name" in fields else folder.name.split("-")[0],
+        fields.get("Version", "0"),
+        str(folder),
+        summary=fields.get("Summary", ""),
+        requires_hookspecs=_contract_specifier(
+            value for key, value in headers if key == "Requires-Dist"
+        ),
+        record_hash=_record_hash(folder),
+        roots=(source,) if source else (directory,),
+        import_path="" if source else directory,
+        is_editable=bool(source),
+        stamp=stamp,
+    )
+
+
+def _read_contract(folder: Path, scan: Scan) -> tuple[str, str]:
+    version = dict(_headers(folder / "METADATA")).get("Version", "")
+    source = _editable_source(folder)
+    if source:
+        scan.trees[source] = tree_stamp(source)
+        return version, scan.trees[source]
+    return version, version
+
+
+def _entry_points(text: str) -> Iterator[tuple[str, str, str]]:
+    group = ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("[") and line.endswith("]"):
+            group = line[1:-1].strip()
+        elif "=" in line and not line.startswith(("#", ";")):
+            name, _, target = line.partition("=")
+            yield group, name.strip(), target.partition("[")[0].strip()
+
+
+def _headers(path: Path) -> Iterator[tuple[str, str]]:
+    for line in path.read_text("utf-8").splitlines():
+        if not line:
+            return
+        key, separator, value = line.partition(":")
+        if separator:
+            yield key, value.strip()
+
+
+def _contract_specifier(requirements: Iterable[str]) -> str:
+    for requirement in requirements:
+        name, rest = split_requirement(requirement.partition(";")[0])
+        if normal_name(name) == _CONTRACT:
+            return rest.strip("() ")
+    return ""
+
+
+def _editable_source(folder: Path) -> str:
+    """Return the checkout an editable distribution runs from; empty for an ordinary one."""
+    try:
+        data = cast("Mapping[str, object]", json.loads((folder / "direct_url.json").read_text()))
+    except FileNotFoundError:
+        return ""
+    info = cast("Mapping[str, object]", data.get("dir_info", {}))
+    if not info.get("editable"):
+        return ""
+    root = unquote(urlsplit(str(data["url"])).path)
+    if os.name == "nt":
+        root = root.lstrip("/")
+    source = os.path.join(root, "src")
+    return source if os.path.isdir(source) else root
+
+
+def _recorded(folder: Path) -> list[tuple[str, str]]:
+    """List path and digest of what a wheel brought, leaving out what installers add."""
+    try:
+        lines = (folder / "RECORD").read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    found: list[tuple[str, str]] = []
+    for line in lines:
+        path, digest, _ = [*line.rsplit(",", 2), "", ""][:3]
+        is_added = path.endswith(".pyc") or path.startswith("..")
+        is_added = is_added or (".dist-info/" in path and _is_by_installer(path))
+        if digest.startswith("sha256=") and not is_added:
+            found.append((path.strip('"'), digest))
+    return sorted(found)
+
+
+def _is_by_installer(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name in _BY_INSTALLER or name.startswith("uv_")
+
+
+def _record_hash(folder: Path) -> str:
+    """Hash what a wheel brought: the same whichever installer unpacked it."""
+    text = "\n".join(f"{path},{digest}" for path, digest in _recorded(folder))
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def _digest(path: Path) -> str:
+    from base64 import urlsafe_b64encode
+
+    try:
+        digest = hashlib.sha256(path.read_bytes()).digest()
+    except OSError:
+        return ""
+    return "sha256=" + urlsafe_b64encode(digest).rstrip(b"=").decode()

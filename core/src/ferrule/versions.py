@@ -1,0 +1,94 @@
+"""Versions and version specifiers, as far as plugins need them.
+
+A subset of the packaging standard: release numbers with an optional pre-release, and the operators
+that appear in `Requires-Dist`. What is not understood raises, so that a caller fails closed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_VERSION: Final = re.compile(
+    r"v?(?:\d+!)?(?P<release>\d+(?:\.\d+)*)(?P<pre>[-_.]?(?:a|b|c|rc|alpha|beta|pre|dev)[-_.]?\d*)?"
+    r"(?:[-_.]?(?:post|rev|r)\d*)?(?:[-_.]?dev\d*)?(?:\+[a-z0-9.]+)?",
+    re.IGNORECASE,
+)
+_CLAUSE: Final = re.compile(r"(~=|===|==|!=|>=|<=|>|<)\s*([^\s,]+)")
+_REQUIREMENT: Final = re.compile(r"\s*(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\s*(?P<rest>.*)")
+
+Version = tuple[tuple[int, ...], bool, str]
+
+
+def normal_name(name: str) -> str:
+    """Spell a distribution's name the one way in which names can be compared."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def parse(text: str) -> Version:
+    """Read a version into something that can be compared.
+
+    Raises:
+        ValueError: It is not a version.
+    """
+    match = _VERSION.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is not a version")
+    numbers = [int(part) for part in match["release"].split(".")]
+    while len(numbers) > 1 and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers), match["pre"] is None, (match["pre"] or "").lower()
+
+
+def satisfies(version: str, specifier: str) -> bool:
+    """Tell whether a version fits a specifier such as `>=1.2,<2`; an empty one fits all.
+
+    Raises:
+        ValueError: One of them cannot be read.
+    """
+    clauses = [clause.strip() for clause in specifier.strip().strip("()").split(",")]
+    return all(_fits(version, clause) for clause in clauses if clause)
+
+
+def split_requirement(text: str) -> tuple[str, str]:
+    """Split `dist>=1.2` into the name and the specifier.
+
+    Raises:
+        ValueError: It does not begin with a name.
+    """
+    match = _REQUIREMENT.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} does not name a plugin or a distribution")
+    return match["name"], match["rest"].strip()
+
+
+def _fits(version: str, clause: str) -> bool:
+    match = _CLAUSE.fullmatch(clause)
+    if match is None:
+        raise ValueError(f"{clause!r} is not a version specifier")
+    operator, wanted = match.groups()
+    if operator in {"==", "!="} and wanted.endswith(".*"):
+        return _has_prefix(version, wanted[:-2]) is (operator == "==")
+    if operator == "===":
+        return version == wanted
+    if operator == "~=":
+        prefix = wanted.rpartition(".")[0]
+        if not prefix:
+            raise ValueError(f"{clause!r} needs at least two numbers")
+        return parse(version) >= parse(wanted) and _has_prefix(version, prefix)
+    left, right = parse(version), parse(wanted)
+    return {
+        "==": left == right,
+        "!=": left != right,
+        ">=": left >= right,
+        "<=": left <= right,
+        ">": left > right,
+        "<": left < right,
+    }[operator]
+
+
+def _has_prefix(version: str, prefix: str) -> bool:
+    wanted = [int(part) for part in prefix.split(".")]
+    numbers = list(parse(version)[0])
+    numbers += [0] * (len(wanted) - len(numbers))
+    return numbers[: len(wanted)] == wanted
