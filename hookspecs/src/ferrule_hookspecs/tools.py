@@ -248,6 +248,13 @@ class Tool(ABC):
         """What the call needs before it may run."""
         return Requirement()
 
+    async def prewarm(self, context: ToolContext) -> None:
+        """Prepare what the first call would otherwise wait for.
+
+        Called in the background when a turn starts; the turn neither waits for it nor fails by it.
+        """
+        return
+
     @abstractmethod
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
         """Do it.
