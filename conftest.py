@@ -1,0 +1,19 @@
+"""Options of the whole test suite."""
+
+import os
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the switch for tests that take long."""
+    parser.addoption("--run-slow", action="store_true", help="run the tests marked slow, too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what was not asked for or cannot run here."""
+    for item in items:
+        if "slow" in item.keywords and not config.getoption("--run-slow"):
+            item.add_marker(pytest.mark.skip(reason="slow: give --run-slow"))
+        if "root" in item.keywords and os.geteuid() != 0:
+            item.add_marker(pytest.mark.skip(reason="needs to be root"))

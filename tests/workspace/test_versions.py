@@ -1,0 +1,47 @@
+"""All distributions move in lock-step, and each is whole."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MEMBERS = sorted(
+    path
+    for pattern in ("core", "hookspecs", "plugins/*", "sandboxes/*", "reviewers/*", "tests/kit")
+    for path in ROOT.glob(pattern)
+    if (path / "pyproject.toml").is_file()
+)
+
+
+def project(folder: Path) -> dict:
+    return tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+
+
+@pytest.mark.parametrize("folder", MEMBERS, ids=lambda path: path.name)
+def test_a_member_has_the_version_of_the_whole(folder):
+    assert project(folder)["version"] == project(ROOT)["version"]
+
+
+@pytest.mark.parametrize("folder", MEMBERS, ids=lambda path: path.name)
+def test_a_member_is_whole(folder):
+    assert (folder / "README.md").read_text().strip()
+    assert (folder / "tests").is_dir()
+    assert project(folder)["license"] == "Apache-2.0"
+
+
+def test_the_meta_distribution_pins_every_part_it_names():
+    version = project(ROOT)["version"]
+
+    assert all(line.endswith(f"=={version}") for line in project(ROOT)["dependencies"])
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [path for path in MEMBERS if path.parent.name in ("plugins", "sandboxes", "reviewers")],
+    ids=lambda path: path.name,
+)
+def test_a_plugin_depends_on_the_contract_and_no_other_part(folder):
+    names = [line.split("~")[0].split(">")[0].split("=")[0] for line in project(folder)["dependencies"]]
+
+    assert [name for name in names if name.startswith("ferrule")] == ["ferrule-hookspecs"]
