@@ -1,0 +1,149 @@
+"""The kernel's own file access for tools: local files under the policy of the attempt.
+
+What a backend enforces for commands is decided here for tools that run in the kernel's process, by
+the same resolver and evaluator.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from ferrule.file_batch import FileBatch
+from ferrule.folder_walk import open_folder
+from ferrule.policy import decide, decide_canonical
+from ferrule_hookspecs.sandbox import (
+    Denial,
+    DirectoryEntry,
+    FileEdit,
+    FileStat,
+    ResolvedPolicy,
+    WriteFile,
+)
+from ferrule_hookspecs.tools import SandboxDeniedError
+
+_LARGE: Final = 1024 * 1024  # below it a thread costs more than the work
+
+
+class LocalFiles:
+    """This machine's files as a policy allows them; satisfies `FileSystem`."""
+
+    def __init__(self, policy: ResolvedPolicy) -> None:
+        """Keep the policy."""
+        self._policy = policy
+
+    def check(self, operation: Literal["read", "write"], path: str) -> Denial | None:
+        """Tell what the policy would refuse, without touching the file."""
+        return decide(self._policy, operation, path)
+
+    async def stat(self, path: str) -> FileStat | None:
+        """Look at a path; None when nothing is there."""
+        try:
+            facts = os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        kind: Literal["file", "directory", "other"] = "other"
+        if stat.S_ISREG(facts.st_mode):
+            kind = "file"
+        elif stat.S_ISDIR(facts.st_mode):
+            kind = "directory"
+        return FileStat(kind, facts.st_size, stat.S_IMODE(facts.st_mode))
+
+    async def read(self, path: str, *, limit: int | None = None) -> bytes:
+        """Read a file, at most `limit` bytes.
+
+        Raises:
+            SandboxDeniedError: The policy refuses.
+            OSError: There is no such file, or it is not a regular one.
+        """
+        place = os.path.realpath(path)
+        self._allow("read", path, place)
+        size = os.stat(place).st_size
+        if min(size, size if limit is None else limit) < _LARGE:
+            return _read(place, limit)
+        from anyio import to_thread  # heavy, and only needed here
+
+        return await to_thread.run_sync(_read, place, limit)
+
+    async def list(self, path: str) -> Sequence[DirectoryEntry]:
+        """List a folder, sorted by name.
+
+        Raises:
+            SandboxDeniedError: The policy refuses.
+            OSError: There is no such folder.
+        """
+        place = os.path.realpath(path)
+        self._allow("read", path, place)
+        with os.scandir(place) as entries:
+            return sorted(map(_entry, entries), key=lambda entry: entry.name)
+
+    async def apply(self, edits: Sequence[FileEdit]) -> None:
+        """Make all edits or none: what fails midway is undone before the error is raised.
+
+        Raises:
+            SandboxDeniedError: The policy refuses one of them.
+            OSError: One of them failed.
+        """
+        placed = [(_place(edit), edit) for edit in edits]
+        for place, edit in placed:
+            self._allow("write", edit.path, place)
+        batch = FileBatch(placed)
+        size = sum(len(edit.data) for edit in edits if isinstance(edit, WriteFile))
+        if size < _LARGE:
+            batch.apply()
+            return
+        from anyio import CancelScope, to_thread  # heavy, and only needed here
+
+        with CancelScope(shield=True):  # the thread would go on all the same
+            await to_thread.run_sync(batch.apply)
+
+    def _allow(self, operation: Literal["read", "write"], path: str, place: str) -> None:
+        """Judge a path as it was named and the canonical place that will be used for it."""
+        denial = decide(self._policy, operation, path) or decide_canonical(
+            self._policy, operation, place
+        )
+        if denial is not None:
+            raise SandboxDeniedError(denial)
+
+
+def _place(edit: FileEdit) -> str:
+    """Return the canonical path an edit works on: writing follows a link, removing does not."""
+    if isinstance(edit, WriteFile):
+        return os.path.realpath(edit.path)
+    parent, name = os.path.split(os.path.abspath(edit.path))
+    return os.path.join(os.path.realpath(parent), name)
+
+
+def _read(path: str, limit: int | None) -> bytes:
+    parent, name = os.path.split(path)
+    folder = open_folder(parent)
+    try:
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(name, flags, dir_fd=folder)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error
+    finally:
+        os.close(folder)
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", path)
+        return file.read() if limit is None else _read_up_to(descriptor, limit)
+
+
+def _read_up_to(descriptor: int, limit: int) -> bytes:
+    chunks: list[bytes] = []
+    while limit > 0 and (chunk := os.read(descriptor, limit)):
+        chunks.append(chunk)
+        limit -= len(chunk)
+    return b"".join(chunks)
+
+
+def _entry(entry: os.DirEntry[str]) -> DirectoryEntry:
+    if entry.is_symlink():
+        return DirectoryEntry(entry.name, "symlink")
+    if entry.is_dir():
+        return DirectoryEntry(entry.name, "directory")
+    return DirectoryEntry(entry.name, "file" if entry.is_file() else "other")
