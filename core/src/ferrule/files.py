@@ -59,7 +59,7 @@ class LocalFiles:
             SandboxDeniedError: The policy refuses.
             OSError: There is no such file, or it is not a regular one.
         """
-        place = os.path.realpath(path)
+        place = _canonical(path)
         self._allow("read", path, place)
         size = os.stat(place).st_size
         if min(size, size if limit is None else limit) < _LARGE:
@@ -75,7 +75,7 @@ class LocalFiles:
             SandboxDeniedError: The policy refuses.
             OSError: There is no such folder.
         """
-        place = os.path.realpath(path)
+        place = _canonical(path)
         self._allow("read", path, place)
         with os.scandir(place) as entries:
             return sorted(map(_entry, entries), key=lambda entry: entry.name)
@@ -107,6 +107,10 @@ class LocalFiles:
         )
         if denial is not None:
             raise SandboxDeniedError(denial)
+
+
+def _canonical(path: str) -> str:
+    return os.path.realpath(path)
 
 
 def _place(edit: FileEdit) -> str:
