@@ -51,11 +51,7 @@ def command_environment(
         extra: Variables the tool adds; they win.
     """
     policy = _policy(values)
-    inherit = policy.get("inherit", "all")
-    # What is not understood inherits nothing.
-    names = (
-        environ if inherit == "all" else _CORE.intersection(environ) if inherit == "core" else ()
-    )
+    names = _inherited(policy.get("inherit", "all"), environ)
     keeps_secrets = policy.get("ignore_default_excludes") is True
     unwanted = [*_INJECTIONS, *texts(policy.get("exclude")), *(() if keeps_secrets else _SECRETS)]
     kept = {name: environ[name] for name in names if not _matches(name, unwanted)}
@@ -64,6 +60,13 @@ def command_environment(
     if wanted := texts(policy.get("include_only")):
         result = {name: value for name, value in result.items() if _matches(name, wanted)}
     return {**result, **{k: v for k, v in _FIXED.items() if k not in added}, **(extra or {})}
+
+
+def _inherited(inherit: object, environ: Mapping[str, str]) -> Iterable[str]:
+    if inherit == "all":
+        return environ
+    # A value that is not understood inherits nothing.
+    return _CORE.intersection(environ) if inherit == "core" else ()
 
 
 def _policy(values: Mapping[str, object]) -> Table:

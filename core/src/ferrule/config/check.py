@@ -90,9 +90,13 @@ def find_problems(value: object, expected: object, path: KeyPath = ()) -> Iterat
     elif origin is list and is_list(value):
         for index, item in enumerate(value):
             yield from find_problems(item, get_args(bare)[0], (*path, str(index)))
-    elif not _fits(value, bare) or (isinstance(value, int) and value < bound):
+    elif bare is not object and (not _fits(value, bare) or _is_below(value, bound)):
         text = f"`{join_key(path)}` must be {describe(expected)}, not {show(value)}"
         yield Problem(path, text)
+
+
+def _is_below(value: object, bound: float) -> bool:
+    return isinstance(value, int) and value < bound
 
 
 def _without_bound(expected: object) -> tuple[object, float]:
@@ -134,11 +138,10 @@ def _suggestion(key: str, known: Mapping[str, object], path: KeyPath) -> str:
 
 
 def _fits(value: object, expected: object) -> bool:
+    kind: object = type(value)
     if get_origin(expected) is Literal:
         return isinstance(value, str) and value in get_args(expected)
-    if expected is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    return expected in (type(value), object)
+    return kind is expected or (expected is float and kind is int)
 
 
 def describe(expected: object) -> str:

@@ -16,7 +16,12 @@ from ferrule.config.layers import Layer, check_layer, read_layer, reject_legacy
 from ferrule.config.narrowing import narrow
 from ferrule.config.overrides import flag_layer, override_layers
 from ferrule.config.provenance import LoadedConfig, ignored_layer
-from ferrule.config.requirements import constrain, managed_warnings, read_requirements
+from ferrule.config.requirements import (
+    constrain,
+    constrain_plugins,
+    managed_warnings,
+    read_requirements,
+)
 from ferrule.config.tables import Table, join_key, merge, place, table_at, texts
 from ferrule.config.trust import ProjectFacts, find_project
 from ferrule_hookspecs.errors import ConfigError
@@ -60,6 +65,26 @@ def load_config(request: ConfigRequest, *, home: Path, environ: Mapping[str, str
         ConfigError: A file, option or combination cannot be used; the text names the place.
     """
     return read_config(request, Places(home, environ))
+
+
+def load_plugin_rules(home: Path, admin: Path = ADMIN_FOLDER) -> Table:
+    """Read only the table `plugins`: what decides whether a command's plugin may be imported.
+
+    A user's file that cannot be read is passed over here; the command reads it again and says so.
+    """
+    try:
+        user = read_layer("user", home / "config.toml")
+    except ConfigError:
+        user = None
+    layers = [
+        default_layer(is_trusted=False),
+        read_layer("system", admin / "config.toml"),
+        user,
+        read_layer("managed", admin / "managed_config.toml"),
+    ]
+    values = _merged([layer for layer in layers if layer])
+    constrain_plugins(values, read_requirements(admin))
+    return table_at(values, "plugins")
 
 
 def read_config(request: ConfigRequest, places: Places) -> LoadedConfig:

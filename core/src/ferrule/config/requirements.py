@@ -89,7 +89,7 @@ def constrain(values: Table, rules: Layer | None, layers: Sequence[Layer]) -> Co
         if is_list(allowed) and _choice(values.get(key)) not in allowed:
             _refuse_request(key, rule, rules, layers)
             _replace_default(values, key, rule, rules, result)
-    _constrain_plugins(values, rules, result)
+    result.origins.update(constrain_plugins(values, rules))
     return result
 
 
@@ -124,26 +124,24 @@ def _allowed(rules: Layer, rule: str) -> str:
     return f"{', '.join(texts(rules.values[rule])) or 'nothing'} ({rules.where((rule,))})"
 
 
-def _constrain_plugins(values: Table, rules: Layer, result: Constrained) -> None:
+def constrain_plugins(values: Table, rules: Layer | None) -> dict[KeyPath, ConfigOrigin]:
+    """Add the administrator's rules about plugins, in place; returns where they come from."""
+    if rules is None:
+        return {}
+    changed: Table = {}
     for key in ("required", "block"):
-        added = texts(lookup(rules.values, ("plugins", key)))
-        if added:
+        if added := texts(lookup(rules.values, ("plugins", key))):
             own = texts(lookup(values, ("plugins", key)))
-            _place_plugins(values, key, list(dict.fromkeys([*added, *own])), rules, result)
+            changed[key] = list(dict.fromkeys([*added, *own]))
     allow = lookup(rules.values, ("plugins", "allow"))
     if is_list(allow):
-        own = lookup(values, ("plugins", "allow"))
-        names = {_pin_name(pin) for pin in own} if is_list(own) else None
-        kept = [pin for pin in allow if names is None or _pin_name(pin) in names]
-        _place_plugins(values, "allow", kept, rules, result)
-
-
-def _place_plugins(
-    values: Table, key: str, value: list[object] | list[str], rules: Layer, result: Constrained
-) -> None:
-    path = ("plugins", key)
-    place(values, path, value)
-    result.origins[path] = ConfigOrigin("requirements", rules.file, rules.line(path))
+        own_allow = lookup(values, ("plugins", "allow"))
+        names = {_pin_name(pin) for pin in own_allow} if is_list(own_allow) else None
+        changed["allow"] = [pin for pin in allow if names is None or _pin_name(pin) in names]
+    paths = {key: ("plugins", key) for key in changed}
+    for key, path in paths.items():
+        place(values, path, changed[key])
+    return {p: ConfigOrigin("requirements", rules.file, rules.line(p)) for p in paths.values()}
 
 
 def _pin_name(pin: object) -> str:

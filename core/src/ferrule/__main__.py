@@ -1,0 +1,32 @@
+"""The `ferrule` program. Imports next to nothing, so that `--version` costs next to nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ferrule import __version__
+
+_VERSION_FLAGS = ("--version", "-V")
+
+
+def main() -> int:
+    """Run the command line of this process; returns the exit code."""
+    argv = sys.argv[1:]
+    if 0 < len(argv) <= 2 and argv[-1] in _VERSION_FLAGS:  # alone, or after a command's name
+        sys.stdout.write(f"ferrule {__version__}\n")
+        return 0
+    from ferrule.cli import run
+
+    try:
+        code = run(argv, os.environ)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader is gone: end like a program that SIGPIPE ends, without a word.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,229 @@
+"""Takes a command line to the command it names.
+
+Known commands run directly, most of them without Typer; help, usage errors and suggestions come
+from the Typer group in `command_group.py`, which is made of the index and imports no plugin.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, MutableMapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+from ferrule import __version__
+from ferrule_hookspecs.errors import FerruleError, InterruptedByUserError, PluginError
+
+if TYPE_CHECKING:
+    from ferrule.entry import Entry
+    from ferrule.host import LocalHost
+    from ferrule.index import Index
+    from ferrule_hookspecs.host import RawCommand
+
+COMMANDS: Final = "ferrule.commands"
+PLUGIN_OPTIONS: Final[Mapping[str, str]] = {
+    "--no-plugin": "FERRULE_NO_PLUGIN",
+    "--dev-plugin": "FERRULE_DEV_PLUGIN",
+}
+PASSED_OPTIONS: Final = ("-c", "--config", "-p", "--profile", "-C", "--cd")
+"""Options that may stand before the command as well as after it."""
+
+
+class CommandLine(NamedTuple):
+    """A command line taken apart.
+
+    Attributes:
+        environ: Variables that the options before the command stand for.
+        passed: Options to hand to the command.
+        command: The command's name; None where there is none or the options cannot be understood.
+        rest: What follows the name.
+    """
+
+    environ: Mapping[str, str]
+    passed: Sequence[str]
+    command: str | None
+    rest: Sequence[str]
+
+
+def run(argv: Sequence[str], environ: MutableMapping[str, str]) -> int:
+    """Run a command line; returns the exit code and shows errors.
+
+    Args:
+        argv: The arguments after the program's name.
+        environ: The process environment; options about plugins are put into it, so that every
+            child sees them too.
+    """
+    try:
+        return _run(argv, environ)
+    except BrokenPipeError:
+        raise
+    except InterruptedByUserError as error:
+        return 128 + error.signal
+    except KeyboardInterrupt:
+        return 130
+    except FerruleError as error:
+        return _fail(str(error), environ)
+    except Exception as error:  # noqa: BLE001 -- the last place where an error can be worded
+        text = f"{type(error).__name__}: {error} (FERRULE_DEBUG=1 shows where)"
+        return _fail(f"something went wrong inside of Ferrule: {text}", environ)
+
+
+def _fail(message: str, environ: Mapping[str, str]) -> int:
+    if environ.get("FERRULE_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.write(f"error: {message}\n")
+    return 1
+
+
+def _run(argv: Sequence[str], environ: MutableMapping[str, str]) -> int:
+    if argv[:1] == ["__complete"]:
+        from ferrule.completion import complete
+
+        return complete(argv[1:], environ)
+    line = take_apart(argv)
+    environ.update(line.environ)
+    if list(line.rest) in (["--version"], ["-V"]):
+        sys.stdout.write(f"ferrule {__version__}\n")
+        return 0
+    from ferrule.host import LocalHost
+
+    host = LocalHost(home_folder(environ), environ)
+    if line.command is None:
+        return _show_usage(argv, host)
+    entry = find_command(host, line.command)
+    if entry is None:
+        return _show_usage(argv, host)
+    return _call(entry, [*line.passed, *line.rest], host)
+
+
+def take_apart(argv: Sequence[str]) -> CommandLine:
+    """Split a command line at the command's name."""
+    environ: dict[str, list[str]] = {}
+    passed: list[str] = []
+    at = 0
+    while at < len(argv) and argv[at].startswith("-"):
+        name, has_value, value = argv[at].partition("=")
+        if argv[at] == "--safe-mode":
+            environ["FERRULE_SAFE_MODE"] = ["1"]
+            at += 1
+            continue
+        if name not in PLUGIN_OPTIONS and name not in PASSED_OPTIONS:
+            return CommandLine({}, (), None, argv)
+        if not has_value:
+            at += 1
+            value = argv[at] if at < len(argv) else ""
+        if name in PLUGIN_OPTIONS:
+            environ.setdefault(PLUGIN_OPTIONS[name], []).append(value)
+        else:
+            passed += [name, value]
+        at += 1
+    variables = {name: _join(name, values) for name, values in environ.items()}
+    if at >= len(argv):
+        return CommandLine(variables, passed, None, ())
+    return CommandLine(variables, passed, argv[at], argv[at + 1 :])
+
+
+def _join(variable: str, values: Sequence[str]) -> str:
+    if variable != "FERRULE_DEV_PLUGIN":
+        return ",".join(values)
+    return os.pathsep.join(os.path.abspath(value) for value in values)
+
+
+def home_folder(environ: Mapping[str, str]) -> Path:
+    """Return `$FERRULE_HOME`, or the folder used without it; nothing is created."""
+    named = environ.get("FERRULE_HOME")
+    return Path(os.path.abspath(named)) if named else Path.home() / ".ferrule"
+
+
+def find_command(host: LocalHost, name: str) -> Entry | None:
+    """Find a command that may be used; None where nobody offers it.
+
+    Raises:
+        PluginError: It is installed, but may not be used or is broken.
+    """
+    from ferrule.index import load_index
+
+    index = load_index(host.environ)
+    named = [
+        entry for entry in index.all_entries() if (entry.group, entry.name) == (COMMANDS, name)
+    ]
+    own = [entry for entry in named if entry.distribution == "ferrule-core"]
+    if own:  # the kernel's own commands work whatever the configuration says
+        return own[0]
+    for entry, reason in _judged(host, index, named):
+        if reason:
+            raise PluginError(f"{entry.label} offers {name!r} but is not used: {reason}")
+        return entry
+    return None
+
+
+def _commands(index: Index) -> list[Entry]:
+    return [entry for entry in index.all_entries() if entry.group == COMMANDS]
+
+
+def _judged(host: LocalHost, index: Index, entries: Sequence[Entry]) -> list[tuple[Entry, str]]:
+    """Pair commands with why they may not be used; those that may come first."""
+    from ferrule.config.load import load_plugin_rules
+    from ferrule.trust import governance_of, judge
+
+    governance = governance_of({"plugins": load_plugin_rules(host.home)})
+    standings = judge(entries, governance, contract_version=index.contract_version)
+    pairs = [
+        (standing.entry, "" if standing.state == "active" else standing.reason or standing.state)
+        for standing in standings
+    ]
+    return sorted(pairs, key=lambda pair: pair[1])
+
+
+def invoke(host: LocalHost, command: str, argv: Sequence[str]) -> int:
+    """Run another sub-command in this process; returns its exit code.
+
+    Raises:
+        PluginError: Nobody offers the command, or it cannot be loaded.
+    """
+    entry = find_command(host, command)
+    if entry is None:
+        from ferrule.catalog import distribution_of
+
+        mend = distribution_of(COMMANDS, command)
+        raise PluginError(
+            f"there is no command {command!r}"
+            + (f"; install {mend} to have it" if mend else "; see ferrule --help")
+        )
+    return _call(entry, argv, host)
+
+
+def _call(entry: Entry, argv: Sequence[str], host: LocalHost) -> int:
+    from ferrule.loading import load_target
+
+    try:
+        target = load_target(entry.target, entry.roots, entry.import_path)
+    except (Exception, SystemExit) as error:
+        text = str(error) if isinstance(error, FerruleError) else f"{type(error).__name__}: {error}"
+        raise PluginError(f"{entry.label} cannot be loaded: {text}; {entry.mend}") from error
+    if hasattr(target, "main"):
+        return cast("RawCommand", target).main(argv, host)
+    from ferrule.command_group import run_app
+
+    return run_app(target, f"ferrule {entry.name}", argv, host)
+
+
+def _show_usage(argv: Sequence[str], host: LocalHost) -> int:
+    from ferrule.command_group import run_group
+
+    return run_group(listed_commands(host), argv)
+
+
+def listed_commands(host: LocalHost) -> list[Entry]:
+    """List the commands that may be used, with their help lines; none is imported here."""
+    from ferrule.index import load_index
+
+    index = load_index(host.environ)
+    usable = [entry for entry, reason in _judged(host, index, _commands(index)) if not reason]
+    index.probe(usable)  # in a child process, and only where nothing is known yet
+    wanted = {(entry.name, entry.distribution) for entry in usable}
+    return [entry for entry in _commands(index) if (entry.name, entry.distribution) in wanted]
