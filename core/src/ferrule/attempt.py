@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ferrule.processes import ProcessOwner
     from ferrule.session_parts import SessionParts
     from ferrule_hookspecs.events import Event
-    from ferrule_hookspecs.tools import Process
+    from ferrule_hookspecs.tools import Process, SandboxSession
 
 
 class BoundSandbox:
@@ -77,7 +77,7 @@ class CallContext:
         self.thread_id = parts.context.thread_id
         self.turn_id = turn_id
         self.cwd = parts.settings.cwd
-        self.sandbox = sandbox
+        self.sandbox: SandboxSession = sandbox
         self.output_token_limit = parts.settings.output_token_limit
         self._parts = parts
 

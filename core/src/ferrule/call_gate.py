@@ -6,7 +6,7 @@ before it, and before everything behind it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -37,7 +37,7 @@ class CallGate:
         return ticket
 
     @asynccontextmanager
-    async def turn_of(self, ticket: Ticket) -> AsyncIterator[None]:
+    async def turn_of(self, ticket: Ticket) -> AsyncGenerator[None]:
         """Hold the ticket's turn; waits for what must run before it."""
         try:
             for event in ticket.ahead:

@@ -33,12 +33,11 @@ class LocalKernel:
         self.group = group
         self.owner = ProcessOwner()
         self._service = ThreadService(self)
+        self.threads: Threads = self._service
         self._store: ThreadStore | None = None
-
-    @property
-    def threads(self) -> Threads:
-        """Opens and keeps threads."""
-        return self._service
+        self._manager: tuple[Mapping[str, object], PluginManager] | None = None
+        self._unheard: list[str] = []
+        self._listeners: list[Callable[[str], None]] = []
 
     def config(self, request: ConfigRequest) -> Config:
         """Read the configuration."""
@@ -46,17 +45,30 @@ class LocalKernel:
 
         return load_config(request, home=self.home, environ=self.environ)
 
-    def manager(
-        self, values: Mapping[str, object], *, report: Callable[[str], None]
-    ) -> PluginManager:
-        """Return a plugin manager for a configuration."""
-        return PluginManager(load_index(self.environ), values, report=report)
+    def manager(self, values: Mapping[str, object]) -> PluginManager:
+        """Return the plugin manager of a configuration."""
+        if self._manager is None or self._manager[0] is not values:
+            index = load_index(self.environ)
+            self._manager = values, PluginManager(index, values, report=self._report)
+        return self._manager[1]
+
+    def listen(self, listener: Callable[[str], None]) -> None:
+        """Tell a session about plugin faults, those that nobody has heard of included."""
+        self._listeners.append(listener)
+        while self._unheard:
+            listener(self._unheard.pop(0))
+
+    def _report(self, fault: str) -> None:
+        for listener in self._listeners:
+            listener(fault)
+        if not self._listeners:
+            self._unheard.append(fault)
 
     def store(self, values: Mapping[str, object]) -> ThreadStore:
         """Return the configured store; the first configuration that is asked for decides."""
         if self._store is None:
             context = PluginContext(self.home, values, environ=self.environ)
-            manager = self.manager(values, report=lambda _: None)
+            manager = self.manager(values)
             name = str(values.get("store") or "jsonl")
             self._store = cast("ThreadStore", manager.driver("ferrule.stores", name, context))
         return self._store
@@ -77,7 +89,7 @@ class LocalKernel:
         if backend is not None:
             values["sandbox_backend"] = backend
         context = PluginContext(self.home, values, cwd, environ=self.environ)
-        manager = self.manager(values, report=lambda _: None)
+        manager = self.manager(values)
         policy = resolve_policy(
             mode_to_policy(values, mode),
             cwd,

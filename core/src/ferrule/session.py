@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import anyio
 
+from ferrule.attempt import CallContext, confined
 from ferrule.context import change_note, turn_context
 from ferrule.ids import uuid7
 from ferrule.orchestrator import TurnCancelledError
@@ -66,6 +67,8 @@ class LiveSession:
         self._idle.set()
         self._closed = anyio.Event()
         self._is_closing = False
+        self._is_warm = False
+        self._background = anyio.CancelScope()
         self._was_interrupted = False
 
     async def submit(self, op: Op) -> None:
@@ -141,6 +144,9 @@ class LiveSession:
             thread_usage=self._usage,
         )
         self._turn = turn
+        if not self._is_warm:
+            self._is_warm = True
+            group.start_soon(self._prewarm, turn.turn_id)
         group.start_soon(self._run_turn, turn, job, name=f"turn {turn.turn_id}")
 
     async def _run_turn(self, turn: TurnLoop, job: TurnLoopJob) -> None:
@@ -162,6 +168,18 @@ class LiveSession:
                 except OSError as fault:
                     self._report_unstored(turn, fault)
                 self._idle.set()
+
+    async def _prewarm(self, turn_id: str) -> None:
+        """Let tools prepare their first call while the model thinks."""
+        with self._background:
+            try:
+                context = CallContext(self._parts, turn_id, confined(self._parts))
+                for tool in self._parts.tools.values():
+                    await tool.prewarm(context)
+            except Exception as error:  # noqa: BLE001 -- only a head start; the call itself reports
+                self._parts.recorder.record(
+                    "event_msg", {"type": "prewarm_failed", "message": str(error)}
+                )
 
     def _open_turn(self, turn: TurnLoop) -> None:
         recorder = self._parts.recorder
@@ -248,6 +266,7 @@ class LiveSession:
     async def _shut_down(self) -> None:
         """End everything in the order that keeps the rollout whole."""
         self._is_closing = True
+        self._background.cancel()
         if self._turn is not None:
             self._turn.scope.cancel()
         await self._idle.wait()

@@ -128,7 +128,7 @@ class ThreadService:
         )
         queue = EventQueue()
         recorder = Recorder(opening.thread_id, opening.writer, queue)
-        manager = self._kernel.manager(values, report=recorder.warning)
+        manager = self._kernel.manager(values)
         plugins = PluginSet(manager, context)
         plugins.check()
         settings = _settings(options)
@@ -151,6 +151,7 @@ class ThreadService:
         queue.put({"method": "thread/started", "params": {"thread": thread}})
         for warning in options.config.warnings:
             recorder.warning(warning)
+        self._kernel.listen(recorder.warning)
         self._kernel.group.start_soon(session.run, self._kernel.group)
         await self._announce(parts, opening)
         return session

@@ -135,7 +135,10 @@ class Session(Protocol):
 class Threads(Protocol):
     """Opens and keeps threads."""
 
-    store: ThreadStore
+    @property
+    def store(self) -> ThreadStore:
+        """Where threads are kept."""
+        ...
 
     async def start(self, options: ThreadOptions) -> Session:
         """Open a new thread."""
