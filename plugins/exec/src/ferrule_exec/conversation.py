@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
+
+from ferrule_exec.outcome import Outcome, Output, Status, no_usage, sum_usage
+from ferrule_exec.schema import correction
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.events import Outgoing
 from ferrule_hookspecs.host import Session
@@ -13,10 +16,9 @@ from ferrule_hookspecs.items import UserInput
 from ferrule_hookspecs.ops import TurnStart, TurnStartParams
 from ferrule_hookspecs.threads import TokenUsage, Turn
 
-from ferrule_exec.outcome import Outcome, Output, Status, no_usage, sum_usage
-from ferrule_exec.schema import correction
-
 if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
     from ferrule_exec.schema import OutputSchema
     from ferrule_exec.stream import Stream
 
@@ -61,12 +63,17 @@ class Conversation:
         stdout: Stream,
         *,
         schema: OutputSchema | None = None,
+        max_wait_s: float | None = None,
     ) -> None:
         self._session = session
         self._events = session.events()
         self._output = output
         self._stdout = stdout
         self._schema = schema
+        self._max_wait_s = max_wait_s
+        self._watch: TaskGroup | None = None
+        self._last_retry: str | None = None
+        self._has_given_up = False
         self._record = _Record()
         self._work = anyio.CancelScope(shield=True)
         self._is_over = False
@@ -80,6 +87,7 @@ class Conversation:
         outcome = self._record.outcome("interrupted", _INTERRUPTED)
         fault: FerruleError | None = None
         async with anyio.create_task_group() as watch:
+            self._watch = watch
             watch.start_soon(self._interrupt_when_cancelled)
             with self._work:
                 try:
@@ -113,6 +121,21 @@ class Conversation:
             }
         )
 
+    def _note_retry(self, event: Outgoing) -> None:
+        if event["method"] != "error" or not event["params"]["willRetry"]:
+            if event["method"].startswith("item/"):
+                self._last_retry = None
+            return
+        is_first, self._last_retry = self._last_retry is None, event["params"]["error"]["message"]
+        if is_first and self._max_wait_s is not None and self._watch is not None:
+            self._watch.start_soon(self._give_up_after, self._max_wait_s)
+
+    async def _give_up_after(self, wait_s: float) -> None:
+        await anyio.sleep(wait_s)
+        if self._last_retry is not None and not self._is_over:
+            self._has_given_up = True
+            await self._interrupt()
+
     async def _turns(self, input_: list[UserInput]) -> Outcome:
         outcome = self._outcome(await self._turn("turn-1", input_))
         if self._schema is None or outcome.status != "completed":
@@ -136,6 +159,9 @@ class Conversation:
         if turn["status"] == "failed":
             error = turn.get("error")
             return self._record.outcome("failed", error["message"] if error else "The turn failed.")
+        if self._has_given_up:
+            message = f"gave up after {self._max_wait_s:g} s without an answer: {self._last_retry}"
+            return self._record.outcome("failed", message)
         if turn["status"] == "interrupted":
             return self._record.outcome("interrupted", _INTERRUPTED)
         return self._record.outcome("completed")
@@ -151,6 +177,7 @@ class Conversation:
                 return event["params"]["turn"]
             self._record.note(event)
             self._output.happened(event)
+            self._note_retry(event)
             if self._stdout.is_broken and not self._interrupts:
                 await self._interrupt()
         raise FerruleError("the session ended before the turn did")

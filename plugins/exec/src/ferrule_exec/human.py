@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
-from ferrule_hookspecs.events import Outgoing
-from ferrule_hookspecs.host import Session
-
 from ferrule_exec.outcome import Outcome
 from ferrule_exec.shapes import content_text
 from ferrule_exec.stream import Stream
+from ferrule_hookspecs.events import Outgoing
+from ferrule_hookspecs.host import Session, SessionFacts
 
 _RULE: Final = "--------"
 _STYLES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
@@ -22,6 +21,22 @@ def wants_color(choice: str, stderr: Stream, environ: Mapping[str, str]) -> bool
     if choice != "auto":
         return choice == "always"
     return stderr.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+
+
+def sandbox_line(facts: SessionFacts) -> str:
+    """Say in one line what commands may do."""
+    policy, mode = facts.sandbox_policy, facts.sandbox_mode
+    if policy["type"] == "dangerFullAccess":
+        return mode
+    has_network = policy.get("networkAccess") in (True, "enabled")
+    network = " (network access enabled)" if has_network else ""
+    if policy["type"] != "workspaceWrite":
+        return mode + network
+    roots = ["workdir"]
+    roots += [] if policy.get("excludeSlashTmp") else ["/tmp"]  # noqa: S108 -- a name to show
+    roots += [] if policy.get("excludeTmpdirEnvVar") else ["$TMPDIR"]
+    roots += [*policy.get("writableRoots", []), *facts.writable_roots]
+    return f"{mode} [{', '.join(dict.fromkeys(roots))}]{network}"
 
 
 class HumanOutput:
@@ -49,7 +64,7 @@ class HumanOutput:
             ("model", facts.model),
             ("provider", facts.model_provider),
             ("approval", approval if isinstance(approval, str) else "granular"),
-            ("sandbox", facts.sandbox_summary),
+            ("sandbox", sandbox_line(facts)),
             ("reasoning effort", facts.reasoning_effort or "default"),
             ("reasoning summaries", facts.reasoning_summary or "none"),
             ("session id", session.thread["id"]),
@@ -59,10 +74,6 @@ class HumanOutput:
         if prompt is not None:
             self._line("user", "cyan")
             self._line(prompt)
-
-    def warned(self, message: str) -> None:
-        """Show a warning."""
-        self._line(f"warning: {message}", "yellow")
 
     def happened(self, event: Outgoing) -> None:
         """Show what a person wants to know about the event, if anything."""
@@ -77,7 +88,7 @@ class HumanOutput:
             case "error":
                 self._failed(params["error"]["message"])
             case "warning":
-                self.warned(params["message"])
+                self._warned(params["message"])
             case _:
                 pass
 
@@ -104,6 +115,9 @@ class HumanOutput:
 
     def _line(self, text: str, style: str | None = None) -> None:
         self._stderr.write((self._styled(text, style) if style else text) + "\n")
+
+    def _warned(self, message: str) -> None:
+        self._line(f"warning: {message}", "yellow")
 
     def _failed(self, message: str) -> None:
         # The error of a turn comes twice: when it happens and when the turn ends.

@@ -5,13 +5,12 @@ from __future__ import annotations
 from json import JSONEncoder
 from typing import Any, Final, cast
 
-from ferrule_hookspecs.events import Outgoing
-from ferrule_hookspecs.host import Session
-from ferrule_hookspecs.items import ThreadItem
-
 from ferrule_exec.outcome import Outcome
 from ferrule_exec.shapes import Shape, shape_of, usage_shape
 from ferrule_exec.stream import Stream
+from ferrule_hookspecs.events import Outgoing
+from ferrule_hookspecs.host import Session
+from ferrule_hookspecs.items import ThreadItem
 
 _encode: Final = JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -32,11 +31,6 @@ class JsonOutput:
         """Name the thread."""
         self._write({"type": "thread.started", "thread_id": session.thread["id"]})
 
-    def warned(self, message: str) -> None:
-        """Show a warning as an item."""
-        item = {"id": self._next_id(), "type": "error", "message": message}
-        self._write({"type": "item.completed", "item": item})
-
     def happened(self, event: Outgoing) -> None:
         """Write what the event is for clients of exec, if anything."""
         params = cast("dict[str, Any]", event["params"])
@@ -52,7 +46,7 @@ class JsonOutput:
             case "error":
                 self._write({"type": "error", "message": params["error"]["message"]})
             case "warning":
-                self.warned(params["message"])
+                self._warned(params["message"])
             case _:
                 pass
 
@@ -82,6 +76,10 @@ class JsonOutput:
         item_id = f"item_{self._count}"
         self._count += 1
         return item_id
+
+    def _warned(self, message: str) -> None:
+        item = {"id": self._next_id(), "type": "error", "message": message}
+        self._write({"type": "item.completed", "item": item})
 
     def _turn_started(self) -> None:
         # The turn that repairs an answer is part of the one that was asked for.

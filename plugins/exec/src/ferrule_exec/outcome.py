@@ -64,10 +64,6 @@ class Output(Protocol):
         """The thread is ready."""
         ...
 
-    def warned(self, message: str) -> None:
-        """Something a user should know."""
-        ...
-
     def happened(self, event: Outgoing) -> None:
         """An event of the session, the end of the turn excepted."""
         ...

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
-from ferrule_hookspecs.errors import FerruleError, InterruptedByUserError, ThreadNotFoundError
-
 from ferrule_exec.arguments import Arguments
 from ferrule_exec.errors import ExecError
 from ferrule_exec.job import Job, prepare
 from ferrule_exec.outcome import Outcome, Output
 from ferrule_exec.stream import Stream
+from ferrule_hookspecs.errors import FerruleError, InterruptedByUserError, ThreadNotFoundError
 
 if TYPE_CHECKING:
     from ferrule_hookspecs.host import Host, Kernel, Session
@@ -64,11 +63,12 @@ async def _converse(
     session = await _open(kernel, job)
     try:
         output.opened(session, job.prompt)
-        for warning in job.config.warnings:
-            output.warned(warning)
         if job.prompt is None:
             return 0
-        outcome = await Conversation(session, output, stdout, schema=job.schema).run(job.input)
+        conversation = Conversation(
+            session, output, stdout, schema=job.schema, max_wait_s=job.arguments.max_wait_s
+        )
+        outcome = await conversation.run(job.input)
         return _finish(outcome, job.arguments.output_file, stderr)
     finally:
         with anyio.move_on_after(_CLOSE_S, shield=True):
