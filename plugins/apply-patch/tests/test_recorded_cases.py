@@ -17,7 +17,6 @@ _CASES = next(
     None,
 )
 _DIFFERENCES = json.loads((_HERE.parent / "differences.json").read_text())
-_HEADER = "Exit code: 0\nWall time: 0.0 seconds\nOutput:\n"
 
 
 def _cases():

@@ -12,25 +12,24 @@ DESCRIPTION: Final = (
 GRAMMAR: Final = """\
 start: opening section+ closing
 
-opening: "*** Begin Patch" NEWLINE
-closing: "*** End Patch" NEWLINE?
+opening: "*** Begin Patch" LF
+closing: "*** End Patch" LF?
 
 section: add_file | delete_file | update_file
 
-add_file: "*** Add File: " PATH NEWLINE added_line*
-delete_file: "*** Delete File: " PATH NEWLINE
-update_file: "*** Update File: " PATH NEWLINE move? chunk+
+add_file: "*** Add File: " TEXT LF added_line*
+delete_file: "*** Delete File: " TEXT LF
+update_file: "*** Update File: " TEXT LF move? chunk+
 
-move: "*** Move to: " PATH NEWLINE
+move: "*** Move to: " TEXT LF
 chunk: place? changed_line+ at_end?
-place: ("@@" | "@@ " TEXT) NEWLINE
-at_end: "*** End of File" NEWLINE
+place: ("@@" | "@@ " TEXT) LF
+at_end: "*** End of File" LF
 
-added_line: "+" TEXT? NEWLINE
-changed_line: (" " | "+" | "-") TEXT? NEWLINE
+added_line: "+" TEXT? LF
+changed_line: (" " | "+" | "-") TEXT? LF
 
-PATH: /[^\\r\\n]+/
 TEXT: /[^\\r\\n]+/
 
-%import common.NEWLINE
+%import common.LF
 """

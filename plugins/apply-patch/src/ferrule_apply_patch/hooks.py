@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _WORD: Final = r"""'(?P<single>[^'\n]+)'|"(?P<double>[^"$`\\\n]+)"|(?P<bare>[\w@%+=:,./-]+)"""
 _COMMAND: Final = re.compile(
     rf"""
-    \s* (?: cd [ ]+ (?: {_WORD} ) [ ]* && [ ]* )?
+    \s* (?: cd [ ]+ (?!['"]?-) (?: {_WORD} ) [ ]* && [ ]* )?
     (?: apply_patch | applypatch ) [ ]* << [ ]* (?P<quote>['"]?) (?P<end>\w+) (?P=quote) [ ]* \n
     (?P<patch> \s* \*\*\*[ ]Begin[ ]Patch .*? ) \n
     (?P=end) \s*

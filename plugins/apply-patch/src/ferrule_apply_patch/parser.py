@@ -163,8 +163,9 @@ class _Reader:
 
     def _chunk(self, line: str, *, is_first: bool) -> Chunk:
         place = None
-        if line.rstrip() == "@@" or line.startswith("@@ "):
-            place = line[3:] or None
+        marker = line.rstrip()
+        if marker == "@@" or marker.startswith("@@ "):
+            place = marker[3:] or None
             self._at += 1
         elif not is_first:
             raise self._error(
