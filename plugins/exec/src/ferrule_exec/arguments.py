@@ -117,6 +117,8 @@ def parse(argv: Sequence[str]) -> Arguments | None:
     found, loose = _parser().parse_known_args(list(argv[:split]))
     if found.help:
         return None
+    if "review" in loose[:1]:
+        raise UsageError(_RESERVED)
     for text in loose:
         if text.startswith("-") and text != "-" and " " not in text:
             raise UsageError(f"unexpected option {text!r}")
@@ -130,8 +132,6 @@ def _positionals(
     loose: list[str], literal: list[str], *, last: bool
 ) -> tuple[Action, str | None, str | None]:
     action: Action = "start"
-    if loose and loose[0] == "review":
-        raise UsageError(_RESERVED)
     if loose and loose[0] in ("resume", "fork"):
         action = "resume" if loose[0] == "resume" else "fork"
         loose = loose[1:]
