@@ -48,6 +48,7 @@ class Entry(NamedTuple):
         version: The distribution's version.
         location: Its metadata folder, or the checkout of a development plugin.
         summary: The distribution's one-line description.
+        publisher: Who its metadata says made it.
         requires_hookspecs: The version specifier on `ferrule-hookspecs`.
         record_hash: Hash over what the installed distribution is made of.
         roots: The only folders its code may come from.
@@ -68,6 +69,7 @@ class Entry(NamedTuple):
     version: str
     location: str
     summary: str = ""
+    publisher: str = ""
     requires_hookspecs: str = ""
     record_hash: str = ""
     roots: tuple[str, ...] = ()

@@ -24,7 +24,7 @@ from ferrule_hookspecs.errors import PluginError
 
 __all__ = ["Entry", "Index", "Probe", "build_index", "load_index"]
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 
 
 class _Cache(TypedDict):

@@ -23,6 +23,7 @@ from ferrule.trust import (
     is_required,
     judge,
     required_faults,
+    with_faults,
 )
 from ferrule_hookspecs.errors import PluginError
 from ferrule_hookspecs.slots import HOOK_GROUP, TOOL_GROUP
@@ -62,7 +63,12 @@ class PluginManager:
         self._report = report
         self._values = config_values
         self._governance = governance_of(config_values)
-        self.standings: Sequence[Standing] = self._settle(index, safe_mode, disabled)
+        entries = [
+            entry._replace(off=entry.off or _why_off(entry, safe_mode, disabled))
+            for entry in index.all_entries()
+        ]
+        judged = judge(entries, self._governance, contract_version=index.contract_version)
+        self.standings: Sequence[Standing] = with_faults(_probed(judged, index))
         self._active = {
             (s.entry.group, s.entry.name): s.entry for s in self.standings if _is_active(s)
         }
@@ -109,27 +115,6 @@ class PluginManager:
     def required_missing(self) -> list[str]:
         """Say which required plugins cannot be relied on; any of them must stop the run."""
         return required_faults(self.standings, self._governance)
-
-    def _settle(self, index: Index, safe_mode: bool, disabled: Sequence[str]) -> list[Standing]:
-        entries = [
-            entry._replace(off=entry.off or _why_off(entry, safe_mode, disabled))
-            for entry in index.all_entries()
-        ]
-        standings = judge(entries, self._governance, contract_version=index.contract_version)
-        unknown = [s.entry for s in standings if _is_active(s) and s.entry.probe is None]
-        if unknown:
-            index.probe(unknown)
-            probes = {_key(entry): entry.probe for entry in index.all_entries()}
-            standings = [
-                s._replace(entry=s.entry._replace(probe=probes[_key(s.entry)]))
-                if _is_active(s)
-                else s
-                for s in standings
-            ]
-        return [
-            Standing(s.entry, "broken", s.entry.fault) if _is_active(s) and not s.entry.ok else s
-            for s in standings
-        ]
 
     def _announce(self) -> None:
         """Say once what is not used, unless the user switched it off."""
@@ -198,6 +183,27 @@ class PluginManager:
         elif close:
             text += f"; did you mean {close[0]!r}?"
         return f"{text} (installed: {', '.join(names) or 'none'})"
+
+
+def survey(index: Index, config_values: Mapping[str, object]) -> list[Standing]:
+    """Tell how every entry stands by what is known already; imports nothing, starts nothing.
+
+    Raises:
+        ConfigError: The table `plugins` cannot be obeyed.
+    """
+    governance = governance_of(config_values)
+    entries = index.all_entries()
+    return with_faults(judge(entries, governance, contract_version=index.contract_version))
+
+
+def _probed(standings: Sequence[Standing], index: Index) -> list[Standing]:
+    """Let the index probe what may be used and was not probed yet."""
+    unknown = [s.entry for s in standings if _is_active(s) and s.entry.probe is None]
+    if not unknown:
+        return list(standings)
+    index.probe(unknown)
+    probes = {_key(entry): entry.probe for entry in index.all_entries()}
+    return [s._replace(entry=s.entry._replace(probe=probes[_key(s.entry)])) for s in standings]
 
 
 def _is_active(standing: Standing) -> bool:

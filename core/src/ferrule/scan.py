@@ -22,6 +22,7 @@ from ferrule.versions import normal_name, split_requirement
 from ferrule_hookspecs.slots import ALL_GROUPS
 
 _CONTRACT = "ferrule-hookspecs"
+_PUBLISHER = ("Author", "Author-email", "Maintainer", "Maintainer-email")
 _BY_INSTALLER = frozenset({"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"})
 
 
@@ -157,6 +158,7 @@ def _distribution(folder: Path, directory: str, scan: Scan) -> Entry:
         fields.get("Version", "0"),
         str(folder),
         summary=fields.get("Summary", ""),
+        publisher=next((fields[key] for key in _PUBLISHER if key in fields), ""),
         requires_hookspecs=_contract_specifier(
             value for key, value in headers if key == "Requires-Dist"
         ),

@@ -101,6 +101,16 @@ def judge(
     ]
 
 
+def with_faults(standings: Sequence[Standing]) -> list[Standing]:
+    """Take out of use what failed in the probe."""
+    return [
+        Standing(standing.entry, "broken", standing.entry.fault)
+        if standing.state == "active" and standing.entry.ok is False
+        else standing
+        for standing in standings
+    ]
+
+
 def required_faults(standings: Sequence[Standing], governance: Governance) -> list[str]:
     """Say which required plugins cannot be relied on, one sentence each."""
     faults = (_required_fault(item, standings) for item in governance.required)

@@ -1,0 +1,64 @@
+"""Says in words what a plugin is, where it comes from and what it takes part in.
+
+Shown by `ferrule plugins show`, and before anybody is asked to trust a plugin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ferrule.entry import Entry
+from ferrule_hookspecs.slots import COMMAND_GROUP, HOOK_GROUP, TOOL_GROUP
+
+_HOOK_WORDS: Final = {
+    "assess": "may refuse",
+    "gather": "adds to",
+    "observe": "watches",
+    "rewrite": "may replace",
+}
+_GROUP_WORDS: Final = {
+    TOOL_GROUP: "offers the model the tool",
+    COMMAND_GROUP: "adds the command",
+    "ferrule.sandboxes": "confines commands as the sandbox",
+    "ferrule.reviewers": "decides about approvals as the reviewer",
+    "ferrule.transports": "lets clients in as the transport",
+    "ferrule.providers": "sends your conversation to a model as the provider",
+    "ferrule.stores": "keeps your conversations as the store",
+    "ferrule.compactors": "rewrites long conversations as the compactor",
+    "ferrule.engines": "runs threads elsewhere as the engine",
+}
+
+
+def in_words(entries: Sequence[Entry]) -> str:
+    """Describe one distribution by all of its entries.
+
+    Args:
+        entries: The entries of one distribution, at least one.
+    """
+    first = entries[0]
+    publisher = first.publisher or "an unnamed publisher"
+    kind = "a checkout" if first.is_dev or first.is_editable else "an installed package"
+    lines = [
+        f"{first.distribution} {first.version} by {publisher}, {kind} in {first.location}",
+        "runs in the process of Ferrule, with all of your rights, and",
+    ]
+    for entry in entries:
+        lines += [f"  - {phrase}" for phrase in _phrases(entry)]
+    return "\n".join(lines)
+
+
+def _phrases(entry: Entry) -> list[str]:
+    if entry.group != HOOK_GROUP:
+        return [f"{_GROUP_WORDS[entry.group]} {entry.name!r}"]
+    if entry.probe is None:
+        return [f"takes part in sessions as {entry.name!r} (in what is known after its first use)"]
+    from ferrule_hookspecs import hooks, markers
+
+    phrases: list[str] = []
+    for hook in entry.hooks:
+        contract = markers.HOOK_CONTRACTS.get(hook)
+        summary = (getattr(hooks, hook, None).__doc__ or hook).partition("\n")[0].rstrip(".")
+        verb = _HOOK_WORDS[contract.kind] if contract else "serves"
+        phrases.append(f"{verb}: {summary.lower()} ({hook})")
+    return phrases
