@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ferrule.attempt import BoundSandbox
-from ferrule.backend_choice import choose_backend
 from ferrule.index import load_index
 from ferrule.manager import PluginManager
 from ferrule.policy import mode_to_policy, resolve_policy
@@ -83,6 +82,8 @@ class LocalKernel:
         extra_roots: Sequence[str] = (),
     ) -> SandboxSession:
         """Open the chosen sandbox for commands outside of any thread."""
+        from ferrule.backend_choice import choose_backend
+
         values = dict(config.values)
         if mode is not None:
             values["sandbox_mode"] = mode

@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, cast
 
-from ferrule.backend_choice import choose_backend
 from ferrule_hookspecs.errors import ConfigError, PluginError
 
 if TYPE_CHECKING:
@@ -55,6 +54,8 @@ class PluginSet:
     @cached_property
     def backend(self) -> SandboxBackend:
         """The sandbox the configuration asks for; raises rather than widen."""
+        from ferrule.backend_choice import choose_backend
+
         return choose_backend(self._manager, self._context.config, self._context)
 
     @cached_property
