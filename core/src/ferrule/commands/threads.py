@@ -127,7 +127,7 @@ def rename(
 @app.command()
 def rebuild(context: typer.Context) -> None:
     """Read every rollout again and build the index anew."""
-    typer.echo(f"{_store(context).rebuild()} threads")
+    typer.echo(f"Threads found: {_store(context).rebuild()}")
 
 
 def _store(context: typer.Context) -> JsonlStore:
