@@ -138,7 +138,7 @@ def _suggestion(key: str, known: Mapping[str, object], path: KeyPath) -> str:
 
 
 def _fits(value: object, expected: object) -> bool:
-    kind: object = type(value)
+    kind = cast("object", type(value))
     if get_origin(expected) is Literal:
         return isinstance(value, str) and value in get_args(expected)
     return kind is expected or (expected is float and kind is int)

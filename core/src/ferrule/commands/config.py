@@ -1,0 +1,168 @@
+"""`ferrule config`: show, explain and change the configuration.
+
+Loaded only when the command runs, so Typer is imported here as everywhere in this folder. Errors
+are raised; the `ferrule` command shows them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from ferrule.config.check import find_problems
+from ferrule.config.edit import ConfigFileEditor
+from ferrule.config.load import load_config
+from ferrule.config.model import ConfigFile
+from ferrule.config.overrides import parse_value
+from ferrule.config.tables import MISSING, KeyPath, join_key, lookup, nest, split_key
+from ferrule_hookspecs.errors import ConfigError
+from ferrule_hookspecs.host import ConfigOrigin, ConfigRequest
+
+if TYPE_CHECKING:
+    from ferrule.config.provenance import LoadedConfig
+    from ferrule_hookspecs.host import Host
+
+app = typer.Typer(help="Show, explain and change the configuration.", no_args_is_help=True)
+
+Key = Annotated[str, typer.Argument(metavar="KEY", help="Dotted key, as in config.toml.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What the options before the sub-command ask for."""
+
+    host: Host
+    request: ConfigRequest
+
+    def load(self) -> LoadedConfig:
+        config = load_config(self.request, home=self.host.home, environ=self.host.environ)
+        for warning in config.warnings:
+            typer.echo(f"warning: {warning}", err=True)
+        return config
+
+    def file(self) -> Path:
+        """The file that edits go to."""
+        name = f"{self.request.profile}.config.toml" if self.request.profile else "config.toml"
+        return self.host.home / name
+
+
+@app.callback()
+def config(
+    context: typer.Context,
+    *,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option("-c", "--config", metavar="KEY=VALUE", help="Set one key for this run."),
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option("-p", "--profile", help="Read NAME.config.toml, or edit it.")
+    ] = None,
+    cd: Annotated[
+        Path | None, typer.Option("-C", "--cd", metavar="DIR", help="Working directory.")
+    ] = None,
+) -> None:
+    """Show, explain and change the configuration."""
+    cwd = os.path.abspath(cd or os.getcwd())
+    request = ConfigRequest(cwd=cwd, profile=profile, overrides=overrides or ())
+    context.obj = _Call(cast("Host", context.obj), request)
+
+
+@app.command()
+def get(context: typer.Context, key: Key) -> None:
+    """Print the value of a key: texts as they are, everything else as JSON."""
+    path = _known_path(key)
+    value = lookup(_call(context).load().values, path)
+    if value is MISSING:
+        raise ConfigError(f"`{join_key(path)}` is not set; `ferrule config set` sets it")
+    typer.echo(value if isinstance(value, str) else _json(value))
+
+
+@app.command()
+def explain(context: typer.Context, key: Key, *, as_json: AsJson = False) -> None:
+    """Tell where the value of a key comes from, and what every layer says about it."""
+    path = _known_path(key)
+    loaded = _call(context).load()
+    value = lookup(loaded.values, path)
+    statements = loaded.explain(key)
+    if as_json:
+        rows = [{**_origin(s.origin), "value": s.value, "note": s.note} for s in statements]
+        shown = None if value is MISSING else value
+        facts = {"key": join_key(path), "value": shown, "origin": _origin(loaded.origin(key))}
+        typer.echo(_json({**facts, "layers": rows}))
+        return
+    typer.echo(f"{join_key(path)} {'is not set' if value is MISSING else '= ' + _json(value)}")
+    for statement in statements:
+        place = _place(statement.origin)
+        typer.echo(f"  {place}: {_json(statement.value)} ({statement.note})")
+
+
+@app.command("set")
+def set_value(
+    context: typer.Context,
+    key: Key,
+    value: Annotated[str, typer.Argument(help="A TOML value; anything else is taken as text.")],
+) -> None:
+    """Set a key in your config.toml, keeping comments and order."""
+    path = _known_path(key)
+    ConfigFileEditor(_call(context).file()).set(path, parse_value(value))
+
+
+@app.command()
+def unset(context: typer.Context, key: Key) -> None:
+    """Remove a key from your config.toml, keeping comments and order."""
+    file = _call(context).file()
+    path = split_key(key)[0]
+    if not ConfigFileEditor(file).unset(path):
+        raise ConfigError(f"`{join_key(path)}` is not in {file}; `ferrule config explain` finds it")
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of config.toml."""
+    from ferrule.config.schema import config_schema
+
+    typer.echo(_json(config_schema()))
+
+
+@app.command("path")
+def show_path(context: typer.Context) -> None:
+    """Print where your config.toml is."""
+    typer.echo(_call(context).file())
+
+
+def _call(context: typer.Context) -> _Call:
+    return cast("_Call", context.obj)
+
+
+def _known_path(key: str) -> KeyPath:
+    try:
+        path, rest = split_key(key)
+    except ValueError:
+        path, rest = (), None
+    if not path or rest is not None:
+        raise ConfigError(f"{key!r} is not a key; write it as in config.toml, such as model")
+    for problem in find_problems(nest(path, None), ConfigFile):
+        if problem.is_unknown:
+            raise ConfigError(problem.text + problem.hint)
+    return path
+
+
+def _origin(origin: ConfigOrigin) -> dict[str, object]:
+    return {"layer": origin.layer, "file": origin.file, "line": origin.line}
+
+
+def _place(origin: ConfigOrigin) -> str:
+    if origin.file is None:
+        return origin.layer
+    line = f":{origin.line}" if origin.line else ""
+    return f"{origin.layer}, {origin.file}{line}"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2 if isinstance(value, dict) else None, default=str)
