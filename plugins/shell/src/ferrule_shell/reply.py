@@ -63,10 +63,11 @@ def shortened(output: RetainedOutput, budget: int, room: int) -> str:
     data = text.encode()
     if len(data) <= min(budget, room):
         return text
+    lines = text.count("\n") + (not text.endswith("\n"))
     second = (
         f"... {output.omitted} bytes omitted ..."
         if output.omitted
-        else f"Total output lines: {text.count('\n') + (not text.endswith('\n'))}"
+        else f"Total output lines: {lines}"
     )
     warning = (
         f"Warning: truncated output (original token count: {_tokens(output.total)})\n{second}\n\n"
