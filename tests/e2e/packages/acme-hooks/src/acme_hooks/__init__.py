@@ -1,0 +1,1 @@
+"""Hooks that judge and observe."""

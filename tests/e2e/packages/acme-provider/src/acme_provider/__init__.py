@@ -1,0 +1,1 @@
+"""A model provider that needs no network."""

@@ -1,0 +1,1 @@
+"""A reviewer that knows one rule."""

@@ -1,0 +1,1 @@
+"""A sandbox backend that marks what it runs."""

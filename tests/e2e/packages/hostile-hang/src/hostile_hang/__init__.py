@@ -1,0 +1,1 @@
+"""Hangs in a hook."""

@@ -1,0 +1,1 @@
+"""Raises when it is imported."""

@@ -1,0 +1,3 @@
+"""Raises."""
+
+raise RuntimeError("hostile import")

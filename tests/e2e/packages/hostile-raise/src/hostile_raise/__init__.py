@@ -1,0 +1,1 @@
+"""Raises in hooks."""
