@@ -55,7 +55,17 @@ class Continue:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """Something a person who is looking elsewhere may want to know."""
+    """Something a person who is looking elsewhere may want to know.
+
+    Attributes:
+        kind: What happened.
+        thread_id: The thread.
+        turn_id: The turn.
+        cwd: Absolute working directory of the turn.
+        input_messages: What the user sent in this turn, in order.
+        last_message: The model's last message, if the turn is complete and has one.
+        source: The front end: exec, cli, appServer, mcp …
+    """
 
     kind: Literal["turn_complete", "approval_needed"]
     thread_id: str
@@ -63,6 +73,7 @@ class Notification:
     cwd: str
     input_messages: tuple[str, ...] = ()
     last_message: str | None = None
+    source: str = "exec"
 
 
 # --- What plugins offer ---------------------------------------------------------------------
@@ -299,11 +310,11 @@ def ferrule_turn_stop(turn: TurnInfo, last_message: str | None) -> Continue | No
 
 
 @hook_contract("observe", timeout_s=10.0)
-def ferrule_notify(notification: Notification) -> None:
+def ferrule_notify(notification: Notification, context: PluginContext) -> None:
     """Tell a person who is looking elsewhere.
 
     When: when a turn is complete, and when an approval is needed.
-    Args: ``notification`` is frozen.
+    Args: ``notification`` is frozen; ``context`` is the session's, frozen.
     Returns: nothing.
     Errors: reported once. Timeout: 10 s. Async: yes. Added in 0.1.
     """
