@@ -113,4 +113,9 @@ def _schema(path: str | None) -> OutputSchema | None:
 
 def _is_in_repository(cwd: str) -> bool:
     folder = Path(cwd)
-    return any((parent / ".git").exists() for parent in (folder, *folder.parents))
+    return any(_is_repository(parent / ".git") for parent in (folder, *folder.parents))
+
+
+def _is_repository(git: Path) -> bool:
+    # An empty `.git` may be a mount point that a sandbox left; a file points to a worktree's data.
+    return git.is_file() or (git / "HEAD").exists()
