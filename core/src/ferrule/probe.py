@@ -43,7 +43,8 @@ def _run_child(
     entries: Sequence[Entry], limit_s: float
 ) -> tuple[dict[int, Probe], int | None, str]:
     """Run one child; returns results by position, the entry that ended it, and how."""
-    flags = ["-E", "-P"] if sys.flags.no_user_site == 0 else ["-E", "-P", "-s"]
+    # Without bytecode (-B): a new __pycache__ in a site folder would make the index stale again.
+    flags = ["-E", "-P", "-B", *(["-s"] if sys.flags.no_user_site else [])]
     process = subprocess.Popen(
         [sys.executable, *flags, "-c", _BOOT],
         stdin=subprocess.PIPE,

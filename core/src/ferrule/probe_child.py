@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import IO, Final, cast
 
+from ferrule import loading
 from ferrule.entry import Probe
 from ferrule.loading import load_target
 from ferrule_hookspecs import hooks, markers
@@ -61,7 +62,10 @@ def _inspect_hooks(name: str, found: object) -> Probe:
             raise TypeError(f"{attribute} lacks the @hookimpl marker, so it would not be called")
         if is_marked and attribute not in markers.HOOK_CONTRACTS:
             raise TypeError(f"{attribute} is no hook of this version; update ferrule-core")
-    manager.register(found, name)
+    try:
+        manager.register(found, name)
+    except pluggy.PluginValidationError as error:
+        raise TypeError(" ".join(str(error).split())) from None
     served = [caller.name for caller in manager.get_hookcallers(found) or []]
     order = cast("dict[str, object]", getattr(found, "FERRULE_ORDER", {}))
     for caller in served:
@@ -146,6 +150,6 @@ def _fault(error: BaseException) -> str:
     ]
     text = str(error).strip().partition("\n")[0]
     place = frames[-1] if frames else None
-    is_ours = place is None or place.filename == __file__ or "loading.py" in place.filename
+    is_ours = place is None or place.filename in {__file__, loading.__file__}
     where = "" if is_ours or place is None else f" ({place.filename}:{place.lineno})"
     return f"{type(error).__name__}: {text}{where}" if text else type(error).__name__ + where

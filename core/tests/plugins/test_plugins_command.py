@@ -1,0 +1,121 @@
+"""`ferrule plugins`, as a user sees it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+from ferrule.catalog import CATALOG
+from ferrule.commands import plugins
+from ferrule_hookspecs.errors import ConfigError, FerruleError
+from ferrule_hookspecs.slots import ALL_GROUPS
+
+GUARD = "@hookimpl\ndef ferrule_tool_before(call):\n    return None\n"
+
+
+@pytest.fixture
+def run(site, monkeypatch):
+    """Run a sub-command on the test's site folder."""
+
+    def run(*argv: str, config: dict[str, object] | None = None) -> str:
+        monkeypatch.setattr(plugins, "load_index", lambda environ: site.index())
+        host = SimpleNamespace(
+            environ=site.environ, config=lambda request: SimpleNamespace(values=config or {})
+        )
+        result = CliRunner().invoke(plugins.app, argv, obj=host, catch_exceptions=False)
+        assert result.exit_code == 0
+        return result.output
+
+    return run
+
+
+def test_list_shows_origin_hooks_load_time_and_faults(site, run):
+    site.add_hooks("guard", GUARD, requires=">=0.1")
+    site.add_hooks("broken", "raise ValueError('no licence')")
+    site.manager()
+    (site.folder / "acme_hooks_guard.py").write_text("x = 1")
+    rows = {row["name"]: row for row in json.loads(run("list", "--json"))["plugins"]}
+    guard, broken = rows["guard"], rows["broken"]
+    assert (guard["distribution"], guard["version"], guard["state"]) == (
+        "acme-guard",
+        "1.0",
+        "active",
+    )
+    assert guard["hooks"] == ["ferrule_tool_before"]
+    assert guard["importMs"] >= 0
+    assert guard["requiresHookspecs"] == ">=0.1"
+    assert guard["origin"]["kind"] == "installed"
+    assert (
+        guard["origin"]["changedSinceFirstSeen"] == "edited after installation: acme_hooks_guard.py"
+    )
+    assert broken["state"] == "broken"
+    assert "no licence" in broken["fault"]
+
+
+def test_list_in_plain_text_names_everything_once(site, run):
+    site.add_hooks("guard", GUARD)
+    site.manager()
+    lines = run("list", config={"plugins": {"required": ["absent"]}}).splitlines()
+    assert lines[0] == f"acme-guard 1.0  [installed] {site.folder}/acme_guard-1.0.dist-info"
+    assert lines[1].startswith("  ferrule.plugins:guard  active  ")
+    assert lines[1].endswith("  hooks: ferrule_tool_before")
+    assert lines[2] == (
+        "warning: the required plugin 'absent' is not installed; "
+        "install it or change plugins.required"
+    )
+
+
+def test_a_plugin_that_was_never_used_is_listed_as_not_probed(site, run):
+    site.add_hooks("guard", GUARD)
+    assert "ferrule.plugins:guard  not probed  not loaded yet" in run("list")
+
+
+def test_plugins_are_listed_even_where_the_configuration_cannot_be_read(site, monkeypatch):
+    site.add_hooks("guard", GUARD)
+
+    def fail(request):
+        raise ConfigError("config.toml:3: not TOML")
+
+    monkeypatch.setattr(plugins, "load_index", lambda environ: site.index())
+    host = SimpleNamespace(environ=site.environ, config=fail)
+    result = CliRunner().invoke(plugins.app, ["list"], obj=host)
+    assert "ferrule.plugins:guard" in result.output
+    assert "config.toml:3: not TOML" in result.output
+
+
+def test_show_says_in_words_what_a_plugin_does(site, run):
+    site.add_hooks("guard", GUARD)
+    site.manager()
+    assert "may refuse: judge a tool call before it runs" in run("show", "acme-guard")
+    with pytest.raises(FerruleError, match="no plugin 'absent' is installed"):
+        run("show", "absent")
+
+
+def test_order_shows_who_is_called_first(site, run):
+    site.add_hooks("a", GUARD + "FERRULE_ORDER = {'after': 'b'}\n")
+    site.add_hooks("b", GUARD)
+    site.manager()
+    assert run("order", "ferrule_tool_before") == "b  (acme-b 1.0)\na  (acme-a 1.0)\n"
+    with pytest.raises(FerruleError, match="'nonsense' is not a hook"):
+        run("order", "nonsense")
+
+
+def test_the_catalog_of_reserved_names_equals_the_workspace():
+    root = Path(__file__).parents[3]
+    files = [root / "core" / "pyproject.toml"]
+    for folder in ("plugins", "sandboxes", "reviewers"):
+        files += sorted((root / folder).glob("*/pyproject.toml"))
+    if len(files) == 1:
+        pytest.skip("not in the workspace")
+    found: dict[str, dict[str, str]] = {}
+    for file in files:
+        project = tomllib.loads(file.read_text())["project"]
+        for group, points in project.get("entry-points", {}).items():
+            if group in ALL_GROUPS:
+                found.setdefault(group, {}).update(dict.fromkeys(points, project["name"]))
+    assert found == CATALOG
