@@ -207,6 +207,14 @@ def unwritable(path):
     path.mkdir()
 
 
+def rows(path):
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute("SELECT count(*) FROM threads").fetchone()[0]
+    finally:
+        connection.close()
+
+
 DAMAGE = {
     "deleted": Path.unlink,
     "garbage": lambda path: path.write_bytes(b"this is no database, by far\n" * 400),
@@ -228,6 +236,8 @@ def test_a_damaged_index_is_never_noticed(store, home, damage):
     damage(home / "index.sqlite")
     assert store.list(EVERYTHING) == expected
     assert store.find("seven").thread_id == threads[7]
+    if damage is not unwritable:
+        assert rows(home / "index.sqlite") == 40
     assert store.rebuild() == 40
     assert store.list(EVERYTHING) == expected
 

@@ -34,6 +34,25 @@ writer.close()
 """
 
 
+RIVAL = """
+import sys
+from pathlib import Path
+from ferrule.store import JsonlStore
+from ferrule_hookspecs.errors import ThreadBusyError
+from ferrule_hookspecs.plugins import PluginContext
+
+store, written = JsonlStore(PluginContext(home=Path(sys.argv[1]), config={})), 0
+while written < 100:
+    try:
+        writer = store.open(sys.argv[2])
+    except ThreadBusyError:
+        continue
+    writer.append("event_msg", {"type": "note"})
+    writer.close()
+    written += 1
+"""
+
+
 @pytest.fixture
 def home(tmp_path):
     return tmp_path / "home"
@@ -118,6 +137,16 @@ def test_a_rebuild_removes_the_locks_of_the_dead_only(store, home, thread_id):
     with pytest.raises(ThreadBusyError):
         store.open(thread_id)
     writer.close()
+
+
+def test_rivals_that_open_and_close_all_the_time_never_write_at_once(store, home, thread_id):
+    """Two writers at once would give an ordinal twice. The lock file comes and goes meanwhile."""
+    command = [sys.executable, "-c", RIVAL, str(home), thread_id]
+    rivals = [subprocess.Popen(command) for _ in range(4)]
+    assert [rival.wait(timeout=50) for rival in rivals] == [0, 0, 0, 0]
+    ordinals = [record["ordinal"] for record in store.read(thread_id)]
+    assert ordinals == list(range(401))
+    assert lock_files(home) == []
 
 
 def test_a_failed_open_gives_the_lock_back(store, home, thread_id):
