@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from ferrule_hookspecs.policies import ApprovalPolicy
-from ferrule_hookspecs.tools import ToolCall
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ferrule_hookspecs.policies import ApprovalPolicy
+    from ferrule_hookspecs.tools import ToolCall
 
 
 def may_ask(policy: ApprovalPolicy) -> bool:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ferrule.environment import command_environment
 from ferrule.files import LocalFiles
 from ferrule.policy import resolve_policy
-from ferrule_hookspecs.sandbox import (
-    Command,
-    CommandResult,
-    Denial,
-    FileSystem,
-    ResolvedPolicy,
-    SandboxBackend,
-)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ferrule.processes import ProcessOwner
     from ferrule.session_parts import SessionParts
     from ferrule_hookspecs.events import Event
+    from ferrule_hookspecs.sandbox import (
+        Command,
+        CommandResult,
+        Denial,
+        FileSystem,
+        ResolvedPolicy,
+        SandboxBackend,
+    )
     from ferrule_hookspecs.tools import Process, SandboxSession
 
 

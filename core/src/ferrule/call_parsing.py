@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from ferrule.frozen import freeze
 from ferrule_hookspecs.errors import ToolArgumentError
-from ferrule_hookspecs.history import CallItem, CallOutputItem, ContentPart
 from ferrule_hookspecs.tools import FreeformSchema, Tool, ToolCall
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ferrule_hookspecs.history import CallItem, CallOutputItem, ContentPart
 
 
 def requested_name(item: CallItem) -> str:

@@ -7,16 +7,19 @@ that the bytes a provider has cached stay the same from request to request.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ferrule.approvals import policy_name
-from ferrule.session_parts import Settings
 from ferrule_hookspecs.errors import ConfigError
-from ferrule_hookspecs.history import HistoryItem, MessageItem, Role
-from ferrule_hookspecs.hooks import ContextFragment
-from ferrule_hookspecs.policies import SandboxPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ferrule.session_parts import Settings
+    from ferrule_hookspecs.history import HistoryItem, MessageItem, Role
+    from ferrule_hookspecs.hooks import ContextFragment
+    from ferrule_hookspecs.policies import SandboxPolicy
 
 _SANDBOX_TEXT: Final = {
     "readOnly": "Files can be read but not written.",

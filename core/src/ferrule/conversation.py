@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import base64
 import mimetypes
-from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from ferrule.call_parsing import output_item
-from ferrule.recorder import Recorder
-from ferrule_hookspecs.history import CallItem, ContentPart, HistoryItem, MessageItem
-from ferrule_hookspecs.items import UserInput
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ferrule.recorder import Recorder
+    from ferrule_hookspecs.history import CallItem, ContentPart, HistoryItem, MessageItem
+    from ferrule_hookspecs.items import UserInput
 
 
 class Conversation:

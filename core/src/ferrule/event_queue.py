@@ -7,12 +7,16 @@ between steps. Only deltas are merged for a slow reader; everything else stays w
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from ferrule_hookspecs.events import DELTA_METHODS, Outgoing
+from ferrule_hookspecs.deltas import DELTA_METHODS
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from ferrule_hookspecs.events import Outgoing
 
 _HIGH_WATER: Final = 512
 _MERGE_LIMIT: Final = 64 * 1024

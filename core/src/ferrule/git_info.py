@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from ferrule_hookspecs.threads import GitInfo
+if TYPE_CHECKING:
+    from ferrule_hookspecs.threads import GitInfo
 
 _REF: Final = "ref: "
 

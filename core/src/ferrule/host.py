@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ferrule import __version__
 from ferrule_hookspecs.errors import InterruptedByUserError
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from pathlib import Path
+
     import anyio
 
     from ferrule.kernel import LocalKernel

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ferrule.attempt import BoundSandbox
@@ -15,6 +13,9 @@ from ferrule.thread_service import ThreadService
 from ferrule_hookspecs.plugins import PluginContext
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
     from anyio.abc import TaskGroup
 
     from ferrule_hookspecs.host import Config, ConfigRequest, Threads

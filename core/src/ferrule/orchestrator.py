@@ -8,7 +8,6 @@ policy allows asking, a second review and one attempt without it. Every decision
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, cast
 
@@ -17,13 +16,15 @@ from ferrule.attempt import BoundSandbox, CallContext, confined, escalated
 from ferrule.dispatcher import strictest
 from ferrule_hookspecs.errors import FerruleError, PluginError, ToolError
 from ferrule_hookspecs.hooks import Notification
-from ferrule_hookspecs.items import ThreadItem
 from ferrule_hookspecs.review import ReviewContext, ReviewOutcome, ReviewRequest, Verdict
-from ferrule_hookspecs.sandbox import Denial
 from ferrule_hookspecs.tools import Requirement, SandboxDeniedError, Tool, ToolCall, ToolResult
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ferrule.session_parts import SessionParts
+    from ferrule_hookspecs.items import ThreadItem
+    from ferrule_hookspecs.sandbox import Denial
 
 Phase = Literal["requirement", "review", "escalation"]
 _ACCEPTING: Final = ("accept", "acceptForSession")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 import anyio
@@ -10,6 +9,8 @@ import anyio
 from ferrule_hookspecs.errors import FerruleError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ferrule.recorder import Recorder
     from ferrule_hookspecs.events import ServerRequest
 

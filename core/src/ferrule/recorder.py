@@ -7,14 +7,15 @@ any moment loses nothing that was acknowledged. An ephemeral session writes noth
 from __future__ import annotations
 
 import time
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from ferrule.event_queue import EventQueue
-from ferrule_hookspecs.events import Event, ServerRequest
-from ferrule_hookspecs.history import HistoryItem
-from ferrule_hookspecs.items import ThreadItem
-from ferrule_hookspecs.store import RecordType, ThreadWriter
-from ferrule_hookspecs.threads import ThreadStatus, Turn, TurnError
+if TYPE_CHECKING:
+    from ferrule.event_queue import EventQueue
+    from ferrule_hookspecs.events import Event, ServerRequest
+    from ferrule_hookspecs.history import HistoryItem
+    from ferrule_hookspecs.items import ThreadItem
+    from ferrule_hookspecs.store import RecordType, ThreadWriter
+    from ferrule_hookspecs.threads import ThreadStatus, Turn, TurnError
 
 _STORED = {"item/started": "item_started", "item/completed": "item_completed"}
 

@@ -20,7 +20,6 @@ from ferrule.orchestrator import Orchestrator, TurnCancelledError, ended_item
 from ferrule.usage import no_usage
 from ferrule_hookspecs.errors import ProviderError, ToolArgumentError
 from ferrule_hookspecs.history import CallItem, ContentPart, HistoryItem, MessageItem
-from ferrule_hookspecs.items import AgentMessageItem, DynamicToolCallItem, ReasoningItem
 from ferrule_hookspecs.provider import (
     Completed,
     ItemAdded,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 
     from ferrule.conversation import Conversation
     from ferrule.session_parts import SessionParts
+    from ferrule_hookspecs.items import AgentMessageItem, DynamicToolCallItem, ReasoningItem
     from ferrule_hookspecs.threads import TokenUsage
     from ferrule_hookspecs.tools import ToolCall
 

@@ -6,7 +6,6 @@ into it. However a turn ends, its history is well formed before anybody hears of
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 import anyio
@@ -20,19 +19,20 @@ from ferrule.transcript import read_history
 from ferrule.turn import TurnLoop
 from ferrule_hookspecs.errors import FerruleError, ProviderError
 from ferrule_hookspecs.hooks import Notification
-from ferrule_hookspecs.items import UserInput
-from ferrule_hookspecs.threads import TurnError
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
     from anyio.abc import TaskGroup
 
     from ferrule.conversation import Conversation
     from ferrule.session_parts import SessionParts
     from ferrule_hookspecs.events import Outgoing
     from ferrule_hookspecs.host import SessionFacts
+    from ferrule_hookspecs.items import UserInput
     from ferrule_hookspecs.ops import Op, TurnStartParams
     from ferrule_hookspecs.store import ThreadStore, ThreadWriter
-    from ferrule_hookspecs.threads import Thread, TokenUsage
+    from ferrule_hookspecs.threads import Thread, TokenUsage, TurnError
 
 _OP_LIMIT: Final = 64
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ferrule.approvals import ApprovalMemory
-from ferrule_hookspecs.policies import ApprovalPolicy, SandboxPolicy
 from ferrule_hookspecs.tools import TurnInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
+    from pathlib import Path
 
     from ferrule.dispatcher import Dispatcher
     from ferrule.processes import ProcessOwner
     from ferrule.recorder import Recorder
     from ferrule_hookspecs.events import ServerRequest
     from ferrule_hookspecs.plugins import PluginContext
+    from ferrule_hookspecs.policies import ApprovalPolicy, SandboxPolicy
     from ferrule_hookspecs.provider import ModelProvider
     from ferrule_hookspecs.review import Reviewer
     from ferrule_hookspecs.sandbox import SandboxBackend

@@ -6,7 +6,6 @@ Satisfies the contract's `Threads`.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, cast
 
@@ -22,16 +21,18 @@ from ferrule.recorder import Recorder
 from ferrule.session import LiveSession
 from ferrule.session_parts import SessionParts, Settings
 from ferrule.transcript import copy_for_fork, read_history, usage_so_far
-from ferrule_hookspecs.hooks import ContextFragment
 from ferrule_hookspecs.host import SessionFacts, ThreadOptions
 from ferrule_hookspecs.plugins import PluginContext
-from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from ferrule.kernel import LocalKernel
     from ferrule.manager import PluginManager
     from ferrule_hookspecs.history import HistoryItem
+    from ferrule_hookspecs.hooks import ContextFragment
     from ferrule_hookspecs.host import Session
+    from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode
     from ferrule_hookspecs.store import RolloutRecord, ThreadStore, ThreadWriter
     from ferrule_hookspecs.threads import Thread
 

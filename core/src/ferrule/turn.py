@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -17,14 +16,16 @@ from ferrule.sampling import Sampler
 from ferrule.usage import add_usage, no_usage
 from ferrule_hookspecs.errors import FerruleError, ProviderError
 from ferrule_hookspecs.hooks import Continue, PromptReply
-from ferrule_hookspecs.items import UserInput, UserMessageItem
 from ferrule_hookspecs.provider import ModelRequest
-from ferrule_hookspecs.threads import TokenUsage, Turn, TurnError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from ferrule.conversation import Conversation
     from ferrule.sampling import Sample
     from ferrule.session_parts import SessionParts
+    from ferrule_hookspecs.items import UserInput, UserMessageItem
+    from ferrule_hookspecs.threads import TokenUsage, Turn, TurnError
 
 _STOP_HOOK_CAP: Final = 8
 _INTERRUPTED_NOTE: Final = (

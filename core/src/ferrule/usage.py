@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ferrule_hookspecs.threads import TokenUsage
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ferrule_hookspecs.threads import TokenUsage
 
 
 def no_usage() -> TokenUsage:

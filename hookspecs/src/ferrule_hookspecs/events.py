@@ -6,7 +6,7 @@ Deltas may be coalesced for a slow reader; starts, completions and questions nev
 
 from __future__ import annotations
 
-from typing import Final, Literal, NotRequired
+from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -128,16 +128,6 @@ class ItemDelta(TypedDict):
         "item/commandExecution/outputDelta",
     ]
     params: DeltaParams
-
-
-DELTA_METHODS: Final = frozenset(
-    {
-        "item/agentMessage/delta",
-        "item/reasoning/summaryTextDelta",
-        "item/reasoning/textDelta",
-        "item/commandExecution/outputDelta",
-    }
-)
 
 
 class TerminalInteractionParams(TypedDict):

@@ -6,18 +6,20 @@ through `Host.run`, which owns the event loop, the signals and every child proce
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from ferrule_hookspecs.events import Outgoing
-from ferrule_hookspecs.history import HistoryItem
-from ferrule_hookspecs.ops import Op
-from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode, SandboxPolicy
-from ferrule_hookspecs.store import ThreadStore
-from ferrule_hookspecs.threads import Thread
-from ferrule_hookspecs.tools import SandboxSession
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from ferrule_hookspecs.events import Outgoing
+    from ferrule_hookspecs.history import HistoryItem
+    from ferrule_hookspecs.ops import Op
+    from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode, SandboxPolicy
+    from ferrule_hookspecs.store import ThreadStore
+    from ferrule_hookspecs.threads import Thread
+    from ferrule_hookspecs.tools import SandboxSession
 
 T = TypeVar("T")
 

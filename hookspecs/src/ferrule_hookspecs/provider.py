@@ -5,13 +5,15 @@ The entry name is the wire API (`wire_api` of a `model_providers` table), such a
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from ferrule_hookspecs.history import HistoryItem
-from ferrule_hookspecs.threads import TokenUsage
-from ferrule_hookspecs.tools import ToolSchema
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from ferrule_hookspecs.history import HistoryItem
+    from ferrule_hookspecs.threads import TokenUsage
+    from ferrule_hookspecs.tools import ToolSchema
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NotRequired, Protocol
 
 from typing_extensions import TypedDict
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
     from ferrule_hookspecs.events import ServerRequest
     from ferrule_hookspecs.items import ThreadItem
     from ferrule_hookspecs.sandbox import Denial

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.host import Kernel
     from ferrule_hookspecs.provider import ModelProvider, ModelRequest
