@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from ferrule_hookspecs.items import CommandAction
@@ -15,7 +15,9 @@ _SHELL_SYNTAX: Final = re.compile(r"[;&|<>()`$\n\\*?\[{~#!]")
 _READERS: Final = frozenset({"cat", "head", "tail", "nl", "less", "more", "bat"})
 _LISTERS: Final = frozenset({"ls", "tree"})
 _SEARCHERS: Final = frozenset({"rg", "grep", "ag", "ack"})
-_TAKE_A_VALUE: Final = frozenset({"-n", "-c", "-m", "-A", "-B", "-C", "-g", "-t", "-L", "-I"})
+_READER_VALUES: Final = frozenset({"-n", "-c"})
+_LISTER_VALUES: Final = frozenset({"-L", "-I", "-P", "-g", "-t"})
+_SEARCHER_VALUES: Final = frozenset({"-m", "-A", "-B", "-C", "-g", "-t"})
 _LINE_RANGE: Final = re.compile(r"\d+(,\d+)?p")
 
 
@@ -31,27 +33,27 @@ def _action(command: str, cwd: str) -> CommandAction | None:
         program, *rest = shlex.split(command)
     except ValueError:
         return None
-    operands = _operands(rest)
     if program == "sed" and rest[:1] == ["-n"] and len(rest) == 3 and _LINE_RANGE.match(rest[1]):
         return _read(command, rest[2], cwd)
-    if program in _READERS and len(operands) == 1:
+    if program in _READERS and len(operands := _operands(rest, _READER_VALUES)) == 1:
         return _read(command, operands[0], cwd)
     if program in _LISTERS or (program == "rg" and "--files" in rest):
+        operands = _operands(rest, _LISTER_VALUES)
         return {"type": "listFiles", "command": command, "path": operands[0] if operands else None}
-    if program in _SEARCHERS and operands:
+    if program in _SEARCHERS and (operands := _operands(rest, _SEARCHER_VALUES)):
         path = operands[1] if len(operands) > 1 else None
         return {"type": "search", "command": command, "query": operands[0], "path": path}
     return None
 
 
-def _operands(words: Sequence[str]) -> list[str]:
+def _operands(words: Sequence[str], options_with_value: Collection[str]) -> list[str]:
     found: list[str] = []
     takes_value = False
     for word in words:
         if takes_value:
             takes_value = False
         elif word.startswith("-") and word != "-":
-            takes_value = word in _TAKE_A_VALUE
+            takes_value = word in options_with_value
         else:
             found.append(word)
     return found
