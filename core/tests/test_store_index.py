@@ -134,6 +134,13 @@ def test_a_name_finds_the_newest_and_active_ones_before_archived_ones(store):
     assert store.find(uuid7()) is None
 
 
+def test_a_name_given_at_the_start_holds_until_another_is_given(store):
+    thread_id = write_thread(store, name="born so")
+    assert store.find("born so").thread_id == thread_id
+    store.set_name(thread_id, "changed")
+    assert store.find("born so") is None
+
+
 def test_an_id_wins_over_a_name(store):
     one, two = write_thread(store), write_thread(store)
     store.set_name(two, one)

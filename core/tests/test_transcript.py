@@ -280,7 +280,13 @@ def test_usage_is_what_the_last_record_says():
 
 def test_a_fork_is_a_whole_thread_of_its_own(tmp_path):
     store = JsonlStore(PluginContext(home=tmp_path, config={}))
-    origin = {"id": "old", "cwd": "/w", "parent_thread_id": "p", "model_provider": "mock"}
+    origin = {
+        "id": "old",
+        "name": "first",
+        "cwd": "/w",
+        "parent_thread_id": "p",
+        "model_provider": "mock",
+    }
     entries = [
         ("session_meta", origin),
         *three_turns(),

@@ -42,13 +42,7 @@ class JsonlStore:
 
     def open(self, thread_id: str) -> ThreadWriter:
         """Continue a thread, its torn end mended."""
-        file = self._locate(thread_id)
-        if file.archived:
-            raise ThreadNotFoundError(
-                f"thread {thread_id} is archived; take it back with "
-                f"`ferrule threads unarchive {thread_id}`"
-            )
-        return self._writer(thread_id)
+        return self._resume(thread_id)
 
     def read(self, thread_id: str) -> list[RolloutRecord]:
         """Read all records of a thread, damaged lines left out."""
@@ -79,7 +73,7 @@ class JsonlStore:
         """
         if not name.strip():
             raise StoreError(f"thread {thread_id} needs a name that is not blank")
-        writer = self._writer(thread_id)
+        writer = self._resume(thread_id, even_archived=True)
         try:
             writer.append("event_msg", {"type": "thread_name", "name": name})
         finally:
@@ -87,26 +81,19 @@ class JsonlStore:
 
     def archive(self, thread_id: str) -> None:
         """Put a thread away."""
-        file = self._locate(thread_id)
-        if file.archived:
-            raise StoreError(f"thread {thread_id} is already archived")
-        self._move(thread_id, self._files.archive / Path(file.path).name)
+        self._move(thread_id, archived=True)
 
     def unarchive(self, thread_id: str) -> None:
         """Take an archived thread back."""
-        file = self._locate(thread_id)
-        if not file.archived:
-            raise StoreError(f"thread {thread_id} is not archived")
-        self._move(thread_id, self._files.active_path(Path(file.path)))
+        self._move(thread_id, archived=False)
 
     def delete(self, thread_id: str) -> None:
         """Remove a thread for good."""
-        self._locate(thread_id)
-        lock = ThreadLock.acquire(self._locks, thread_id)
+        lock, file = self._hold(thread_id)
         try:
-            os.unlink(self._locate(thread_id).path)
+            os.unlink(file.path)
         except OSError as error:
-            raise StoreError(f"cannot delete thread {thread_id}: {error.strerror}") from error
+            raise StoreError(f"cannot delete {file.path}: {error.strerror}") from error
         finally:
             lock.release()
 
@@ -122,32 +109,52 @@ class JsonlStore:
     def _locate(self, thread_id: str) -> RolloutFile:
         file = self._files.locate(thread_id)
         if file is None:
-            raise ThreadNotFoundError(
-                f"no thread with id {thread_id} is stored in {self._files.sessions}; "
-                "`ferrule threads list --all` shows those that are"
-            )
+            raise self._unknown(thread_id)
         return file
 
-    def _writer(self, thread_id: str) -> RolloutWriter:
-        self._locate(thread_id)
-        lock = ThreadLock.acquire(self._locks, thread_id)
-        try:  # only the holder of the lock moves the file, so it is looked up again
-            path = Path(self._locate(thread_id).path)
-            return RolloutWriter.resume(thread_id, path, lock)
+    def _unknown(self, thread_id: str) -> ThreadNotFoundError:
+        return ThreadNotFoundError(
+            f"no thread with id {thread_id} is stored in {self._files.sessions}; "
+            "`ferrule threads list --all` shows those that are"
+        )
+
+    def _resume(self, thread_id: str, *, even_archived: bool = False) -> RolloutWriter:
+        lock, file = self._hold(thread_id)
+        try:
+            if not even_archived:
+                _require_active(file)
+            return RolloutWriter.resume(thread_id, Path(file.path), lock)
         except BaseException:
             lock.release()
             raise
 
-    def _move(self, thread_id: str, target: Path) -> None:
+    def _hold(self, thread_id: str) -> tuple[ThreadLock, RolloutFile]:
+        """Lock a thread, then find it: only who holds the lock moves its file."""
+        if not is_thread_id(thread_id):
+            raise self._unknown(thread_id)
         lock = ThreadLock.acquire(self._locks, thread_id)
         try:
-            source = self._locate(thread_id).path
+            return lock, self._locate(thread_id)
+        except BaseException:
+            lock.release()
+            raise
+
+    def _move(self, thread_id: str, *, archived: bool) -> None:
+        lock, file = self._hold(thread_id)
+        source = Path(file.path)
+        files = self._files
+        target = files.archive / source.name if archived else files.active_path(source)
+        try:
+            if file.archived == archived:
+                raise StoreError(
+                    f"thread {thread_id} is {'already' if archived else 'not'} archived"
+                )
             if target.exists():
                 raise StoreError(f"cannot move {source}: {target} exists")
             make_private_dirs(target.parent)
             os.rename(source, target)
         except OSError as error:
-            raise StoreError(f"cannot move thread {thread_id}: {error.strerror}") from error
+            raise StoreError(f"cannot move {source} to {target}: {error.strerror}") from error
         finally:
             lock.release()
 
@@ -155,3 +162,11 @@ class JsonlStore:
         from ferrule.thread_index import ThreadIndex  # SQLite is slow to import
 
         return ThreadIndex(self._files)
+
+
+def _require_active(file: RolloutFile) -> None:
+    if file.archived:
+        raise ThreadNotFoundError(
+            f"thread {file.thread_id} is archived; take it back with "
+            f"`ferrule threads unarchive {file.thread_id}`"
+        )

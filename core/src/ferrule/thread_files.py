@@ -77,19 +77,20 @@ class ThreadFiles:
         """Find a thread by its id: first where its time of birth says, then everywhere."""
         if not is_thread_id(thread_id):
             return None
+        ending = f"-{thread_id}.jsonl"
         for folder, archived in self._likely_folders(thread_id):
-            for found in _rollouts_in(folder, archived=archived):
+            for found in _rollouts_in(folder, archived=archived, ending=ending):
                 if found.thread_id == thread_id:
                     return found
-        return next((found for found in self.scan() if found.thread_id == thread_id), None)
+        return next((found for found in self.scan(ending) if found.thread_id == thread_id), None)
 
-    def scan(self) -> Iterator[RolloutFile]:
-        """Yield every rollout, archived ones last."""
+    def scan(self, ending: str = ".jsonl") -> Iterator[RolloutFile]:
+        """Yield every rollout whose name ends so, archived ones last."""
         for year in _subfolders(str(self.sessions)):
             for month in _subfolders(year):
                 for day in _subfolders(month):
-                    yield from _rollouts_in(day, archived=False)
-        yield from _rollouts_in(str(self.archive), archived=True)
+                    yield from _rollouts_in(day, archived=False, ending=ending)
+        yield from _rollouts_in(str(self.archive), archived=True, ending=ending)
 
     def _day(self, date: str) -> Path:
         return self.sessions.joinpath(*date.split("-"))
@@ -112,14 +113,14 @@ def _subfolders(folder: str) -> list[str]:
         return []
 
 
-def _rollouts_in(folder: str, *, archived: bool) -> Iterator[RolloutFile]:
+def _rollouts_in(folder: str, *, archived: bool, ending: str) -> Iterator[RolloutFile]:
     try:
         entries = os.scandir(folder)
     except (FileNotFoundError, NotADirectoryError):
         return
     with entries:
         for entry in entries:
-            match = _NAME.fullmatch(entry.name)
+            match = _NAME.fullmatch(entry.name) if entry.name.endswith(ending) else None
             if match is None:
                 continue
             try:

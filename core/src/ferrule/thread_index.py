@@ -18,11 +18,10 @@ from dataclasses import astuple, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from ferrule_hookspecs.errors import StoreError
-from ferrule_hookspecs.store import ThreadFilter, ThreadSummary
-
 from ferrule.thread_files import RolloutFile, ThreadFiles, make_private_dirs
 from ferrule.thread_summary import summarize
+from ferrule_hookspecs.errors import StoreError
+from ferrule_hookspecs.store import ThreadFilter, ThreadSummary
 
 if TYPE_CHECKING:
     import sqlite3

@@ -12,9 +12,8 @@ import os
 import time
 from pathlib import Path
 
-from ferrule_hookspecs.errors import StoreError, ThreadBusyError
-
 from ferrule.thread_files import make_private_dirs
+from ferrule_hookspecs.errors import StoreError, ThreadBusyError
 
 _ATTEMPTS = 20
 _PAUSE_S = 0.005

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import cast
 
-from ferrule_hookspecs.errors import StoreError
-from ferrule_hookspecs.store import RolloutRecord, ThreadSummary
-
 from ferrule.rollout import parse_record
 from ferrule.thread_files import RolloutFile
+from ferrule_hookspecs.errors import StoreError
+from ferrule_hookspecs.store import RolloutRecord, ThreadSummary
 
 PREVIEW_LIMIT = 500
 """Characters of the first user message that a listing keeps."""
@@ -46,7 +45,7 @@ def _fold(file: RolloutFile, data: bytes) -> ThreadSummary:
     meta = next(records, None)
     if meta is None or meta["type"] != "session_meta":
         raise StoreError(f"rollout {file.path} does not start with session metadata")
-    facts = _Facts()
+    facts = _Facts(name=_text(meta["payload"].get("name")) or None)
     for record in records:
         facts.last_change = record.get("timestamp", facts.last_change)
         _take(facts, record["type"], record["payload"])

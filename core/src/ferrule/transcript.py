@@ -27,9 +27,9 @@ _NOT_COPIED: Final = frozenset({"session_meta", "thread_name"})
 """Records a fork does not take over: it has its own metadata, and a name finds one thread."""
 
 _NOT_INHERITED: Final = frozenset(
-    {"parent_thread_id", "session_id", "history_base", BORROWED_UNTIL}
+    {"name", "parent_thread_id", "session_id", "history_base", BORROWED_UNTIL}
 )
-"""Metadata a fork does not take over: it is nobody's subagent, and holds its own beginning."""
+"""Metadata a fork does not take over: it is nobody's subagent, and holds all it needs."""
 
 _CODEX_COUNTS: Final = {
     "totalTokens": "total_tokens",
