@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferrule.store import JsonlStore
@@ -202,6 +202,7 @@ ENTRIES = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(ENTRIES, max_size=25))
 def test_any_records_give_a_well_formed_history(entries):
     history = read_history(records(*entries))
