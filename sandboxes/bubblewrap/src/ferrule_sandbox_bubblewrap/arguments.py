@@ -1,0 +1,124 @@
+"""What a resolved policy is in bubblewrap's words.
+
+The order counts: later mounts cover earlier ones. Everything read-only, then the writable roots,
+outer ones first, then fresh `/dev` and `/proc`, then what is protected inside the roots, and last
+what must not be reached at all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from ferrule_hookspecs.sandbox import ResolvedPolicy
+
+_NAMESPACES: Final = (
+    "--unshare-user",
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+)
+# Root keeps its rights on these even without capabilities, because the kernel asks for the user
+# and not for a capability.
+_KERNEL_SETTINGS: Final = tuple(
+    f"/proc/{name}" for name in ("sys", "sysrq-trigger", "irq", "bus", "acpi", "scsi", "fs")
+)
+_OWN_PLACES: Final = ("/dev", "/proc")
+_SCRATCH: Final = "/dev/shm"  # noqa: S108  # private to the sandbox: it lies on its own /dev
+_TEMPORARY_NAMES: Final = ("TMPDIR", "TMP", "TEMP")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a command sees of the file system, beside its policy.
+
+    Attributes:
+        protected: Existing paths that are mounted read-only, stand-ins included.
+        sockets: Sockets of services, each covered.
+        socket_folders: Folders of such sockets, covered as a whole.
+        is_root: Whether the kernel's process belongs to root.
+    """
+
+    protected: Sequence[str] = ()
+    sockets: Sequence[str] = ()
+    socket_folders: Sequence[str] = ()
+    is_root: bool = field(default_factory=lambda: os.geteuid() == 0)
+
+
+def sandbox_arguments(policy: ResolvedPolicy, cwd: str, view: View) -> list[str]:
+    """Build the arguments that confine a command."""
+    words = [*_NAMESPACES, "--die-with-parent"]
+    if not policy.network:
+        words.append("--unshare-net")
+    words += ["--ro-bind", "/", "/"]
+    for root in sorted((root.path for root in policy.writable_roots), key=_depth):
+        if not _is_covered(root, _OWN_PLACES):
+            words += ["--bind", root, root]
+    words += ["--dev", "/dev", "--proc", "/proc"]
+    words += _kernel_arguments(view)
+    pinned = {path for root in policy.writable_roots for path in root.pinned}
+    for path in sorted(pinned | set(view.protected), key=_depth):
+        words += ["--bind" if path in pinned else "--ro-bind", path, path]
+    words += _covered(view, policy)
+    words += ["--chdir", cwd, "--cap-drop", "ALL"]
+    return words
+
+
+def environment_arguments(policy: ResolvedPolicy, env: Mapping[str, str]) -> list[str]:
+    """Set the command's environment.
+
+    bubblewrap itself runs with an empty one, so that nothing in it, such as `LD_PRELOAD`, takes
+    effect outside of the sandbox. Where no temporary folder can be written, a private one is named.
+    """
+    values = dict(env)
+    if not _has_scratch(policy, values.get("TMPDIR") or "/tmp"):  # noqa: S108  # the default
+        values.update({name: _SCRATCH for name in _TEMPORARY_NAMES if name in values})
+        values["TMPDIR"] = _SCRATCH
+    words: list[str] = []
+    for name, value in values.items():
+        words += ["--setenv", name, value]
+    return words
+
+
+def _kernel_arguments(view: View) -> list[str]:
+    if not view.is_root:
+        return []
+    words: list[str] = []
+    for path in _present(_KERNEL_SETTINGS):
+        words += ["--ro-bind", path, path]
+    return words
+
+
+def _covered(view: View, policy: ResolvedPolicy) -> list[str]:
+    """Cover what must not be reached: folders by an empty one, files by an unusable device."""
+    words: list[str] = []
+    denied = [path for path in policy.deny_read if not _is_covered(path, _OWN_PLACES)]
+    for path in sorted([*denied, *view.socket_folders], key=_depth):
+        if os.path.isdir(path):
+            words += ["--perms", "000", "--tmpfs", path, "--remount-ro", path]
+        else:
+            words += ["--ro-bind", "/dev/null", path]
+    for path in view.sockets:
+        if not _is_covered(path, (*denied, *view.socket_folders, *_OWN_PLACES)):
+            words += ["--ro-bind", "/dev/null", path]
+    return words
+
+
+def _has_scratch(policy: ResolvedPolicy, folder: str) -> bool:
+    canonical = os.path.realpath(folder)
+    return _is_covered(canonical, ("/dev/shm", *(root.path for root in policy.writable_roots)))  # noqa: S108  # private to the sandbox
+
+
+def _is_covered(path: str, folders: Iterable[str]) -> bool:
+    return any(path == folder or path.startswith(folder + "/") for folder in folders)
+
+
+def _present(paths: Iterable[str]) -> list[str]:
+    return [path for path in paths if os.path.lexists(path)]
+
+
+def _depth(path: str) -> tuple[int, str]:
+    return path.count("/"), path

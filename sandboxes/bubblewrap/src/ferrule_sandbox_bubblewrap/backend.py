@@ -1,0 +1,233 @@
+"""The slot driver `bubblewrap` of `ferrule.sandboxes`."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from ferrule_hookspecs.errors import PolicyUnenforceableError, SandboxUnavailableError
+from ferrule_hookspecs.sandbox import Capabilities, Feature, Launch
+from ferrule_sandbox_bubblewrap import denials
+from ferrule_sandbox_bubblewrap.arguments import (
+    View,
+    environment_arguments,
+    sandbox_arguments,
+)
+from ferrule_sandbox_bubblewrap.command_signals import forward_signal
+from ferrule_sandbox_bubblewrap.host_sockets import host_sockets, service_folders
+from ferrule_sandbox_bubblewrap.limits import Bounds, bounds_for, bounds_processes
+from ferrule_sandbox_bubblewrap.placeholders import Guard, is_file_name, place
+from ferrule_sandbox_bubblewrap.probe import Finding, examine
+from ferrule_sandbox_bubblewrap.program import failure_argv
+from ferrule_sandbox_bubblewrap.seccomp import filter_program
+from ferrule_sandbox_bubblewrap.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from ferrule_hookspecs.plugins import PluginContext
+    from ferrule_hookspecs.sandbox import (
+        Command,
+        CommandResult,
+        Denial,
+        FileSystem,
+        ResolvedPolicy,
+    )
+
+_MAX_WORDS: Final = 8_500  # bubblewrap reads at most 9,000 arguments
+_ENFORCED: Final[frozenset[Feature]] = frozenset(
+    (
+        "filesystem",
+        "protected_paths",
+        "missing_names",
+        "deny_read",
+        "network",
+        "unix_sockets",
+        "pids",
+        "ipc",
+        "seccomp",
+        "proc_sys",
+    )
+)
+
+
+class BubblewrapBackend:
+    """Confines commands with bubblewrap; satisfies `SandboxBackend`."""
+
+    name = "bubblewrap"
+
+    def __init__(self, context: PluginContext) -> None:
+        """Keep the context; nothing is started before the first command."""
+        self._context = context
+        self._finding: Finding | None = None
+        self._watchdog = Watchdog()
+        self._filter = -1
+
+    def probe(self) -> Capabilities:
+        """Tell what works on this machine; cheap after the first call."""
+        finding = self._examined()
+        if finding.program is None:
+            return Capabilities(available=False, reason=finding.reason)
+        enforced: frozenset[Feature] = _ENFORCED
+        if bounds_processes():
+            enforced = frozenset((*_ENFORCED, "resources"))
+        return Capabilities(available=True, reason=finding.reason, enforced=enforced)
+
+    def prepare(self, policy: ResolvedPolicy, command: Command) -> Launch:
+        """Build the launch of one command.
+
+        Raises:
+            SandboxUnavailableError: bubblewrap does not work here or cannot protect something.
+            PolicyUnenforceableError: The policy asks for no confinement.
+        """
+        if policy.unconfined:
+            raise PolicyUnenforceableError(
+                "the bubblewrap sandbox confines every command; use the sandbox backend 'none'"
+                f" for {policy.mode}"
+            )
+        program = self._examined().program
+        if program is None:
+            raise SandboxUnavailableError(self._examined().reason)
+        if not os.path.isdir(command.cwd):
+            raise SandboxUnavailableError(f"the working directory {command.cwd} does not exist")
+        failing = failure_argv(command.argv, command.cwd, command.env)
+        if failing is not None:
+            return Launch(tuple(failing), env={}, cwd="/")
+        return self._confined(program, policy, command)
+
+    def classify(self, policy: ResolvedPolicy, result: CommandResult) -> Denial | None:
+        """Tell whether the sandbox, and not the command itself, made it fail."""
+        return denials.classify(policy, result)
+
+    def files(self, policy: ResolvedPolicy) -> FileSystem | None:
+        """None: files are local."""
+        return None
+
+    async def aclose(self) -> None:
+        """End the watchdog and close the filter."""
+        self.close()
+
+    def close(self) -> None:
+        """Do what `aclose` does where no event loop runs."""
+        self._watchdog.close()
+        if self._filter != -1:
+            os.close(self._filter)
+            self._filter = -1
+
+    def _examined(self) -> Finding:
+        if self._finding is None:
+            self._finding = examine(
+                self._context.environ.get("PATH", ""), os.path.realpath(self._context.cwd or "/")
+            )
+        return self._finding
+
+    def _confined(self, program: str, policy: ResolvedPolicy, command: Command) -> Launch:
+        guard, view = self._protect(policy)
+        bounds: Bounds | None = None
+        opened: list[int] = []
+        try:
+            bounds = bounds_for(policy)
+            bounds.open()
+            opened.append(self._filter_copy())
+            words = sandbox_arguments(policy, command.cwd, view)
+            words += environment_arguments(policy, command.env)
+            words += ["--seccomp", str(opened[0])]
+            words += ["--info-fd", str(bounds.info), "--block-fd", str(bounds.gate)]
+            if not command.tty:
+                words.append("--new-session")
+            opened.append(_argument_file(words))
+        except BaseException:
+            _Run(guard, bounds, opened, self._watchdog).cleanup()
+            raise
+        run = _Run(guard, bounds, opened, self._watchdog)
+        return Launch(
+            argv=(program, "--args", str(opened[1]), "--", *command.argv),
+            env={},
+            cwd="/",
+            pass_fds=(*opened, bounds.info, bounds.gate),
+            started=run.started,
+            cleanup=run.cleanup,
+            forward_signal=forward_signal,
+        )
+
+    def _protect(self, policy: ResolvedPolicy) -> tuple[Guard, View]:
+        """Put stand-ins where protected names are missing, and have the watchdog know of them."""
+        roots = policy.writable_roots
+        forbidden = dict.fromkeys(path for root in roots for path in root.forbidden)
+        existing = dict.fromkeys(path for root in roots for path in root.read_only)
+        guard, present = place(list(forbidden))
+        for path in existing:
+            if os.path.islink(path):
+                guard.links[path] = os.readlink(path)
+        for path, target in guard.links.items():
+            self._watchdog.watch("l", f"{path}//{target}")
+        for placeholder in guard.placeholders:
+            kind = "f" if is_file_name(placeholder.path) else "d"
+            self._watchdog.watch(kind, placeholder.path)
+        protected = [path for path in existing if path not in guard.links and os.path.exists(path)]
+        return guard, View([*protected, *present], host_sockets(), service_folders())
+
+    def _filter_copy(self) -> int:
+        """Open the sealed filter once more: every run needs a read position of its own."""
+        if self._filter == -1:
+            self._filter = _sealed_file("ferrule-filter", filter_program())
+        return os.open(f"/proc/self/fd/{self._filter}", os.O_RDONLY | os.O_CLOEXEC)
+
+
+class _Run:
+    """What one command holds, and how it is given back."""
+
+    def __init__(
+        self, guard: Guard, bounds: Bounds | None, opened: list[int], watchdog: Watchdog
+    ) -> None:
+        self._guard = guard
+        self._bounds = bounds
+        self._opened = opened
+        self._watchdog = watchdog
+
+    def started(self) -> None:
+        self._close_files()
+        if self._bounds is not None:
+            self._bounds.started()
+
+    def cleanup(self) -> None:
+        """Take the stand-ins away.
+
+        Raises:
+            SandboxUnavailableError: Something protected was removed or changed during the run.
+        """
+        self._close_files()
+        if self._bounds is not None:
+            self._bounds.close()
+        links = dict(self._guard.links)
+        tampered = self._guard.release()
+        for path, target in links.items():
+            self._watchdog.forget("l", f"{path}//{target}")
+        if tampered:
+            raise SandboxUnavailableError(
+                f"{', '.join(tampered)}: the protection was removed while the command ran;"
+                " look at what is there now before you trust it"
+            )
+
+    def _close_files(self) -> None:
+        while self._opened:
+            os.close(self._opened.pop())
+
+
+def _argument_file(words: Sequence[str]) -> int:
+    if len(words) > _MAX_WORDS:
+        raise SandboxUnavailableError(
+            f"the sandbox would need {len(words)} arguments, more than bubblewrap takes;"
+            " protect fewer places or pass fewer environment variables"
+        )
+    return _sealed_file("ferrule-arguments", os.fsencode("\0".join(words) + "\0"))
+
+
+def _sealed_file(name: str, content: bytes) -> int:
+    """Put bytes into a file without a name that nobody can change any more."""
+    descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.write(descriptor, content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
+    return descriptor

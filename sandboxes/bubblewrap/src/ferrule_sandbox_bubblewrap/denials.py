@@ -1,0 +1,89 @@
+"""Tells whether the sandbox, and not the command itself, made a command fail."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ferrule_hookspecs.sandbox import CommandResult, Denial, ResolvedPolicy
+
+_TAIL: Final = 64 * 1024
+_BAD_SYSTEM_CALL: Final = 128 + 31
+_REFUSAL: Final = re.compile(
+    r"(?P<before>[^\n]*?)(?P<reason>read-only file system|operation not permitted"
+    r"|permission denied|device or resource busy)(?P<after>[^\n]*)",
+    re.IGNORECASE,
+)
+_PATH: Final = re.compile(r"(?:^|[\s'\"`:(\[=‘“])((?:/|\.{1,2}/|~/)?[\w@%+=.,\-/~]+)")
+_NETWORK: Final = re.compile(
+    r"could not resolve (?:host|proxy)|temporary failure in name resolution"
+    r"|name or service not known|network is unreachable|getaddrinfo (?:enotfound|eai_again)"
+    r"|nodename nor servname provided|failed to lookup address|no address associated with hostname"
+    r"|failed to establish a new connection|dns error|enetunreach",
+    re.IGNORECASE,
+)
+
+
+def classify(policy: ResolvedPolicy, result: CommandResult) -> Denial | None:
+    """Judge a command by its exit code, its last output, and what the policy really refuses."""
+    if policy.unconfined or result.exit_code == 0:
+        return None
+    if result.exit_code == _BAD_SYSTEM_CALL:
+        return Denial("syscall", "the sandbox ended the command for a system call it refuses")
+    text = result.output[-_TAIL:].decode("utf-8", "replace")
+    return _refused_path(policy, text) or _refused_network(policy, text)
+
+
+def _refused_network(policy: ResolvedPolicy, text: str) -> Denial | None:
+    found = None if policy.network else _NETWORK.search(text)
+    if found is None:
+        return None
+    return Denial("network", f"the network is off in the sandbox ({found.group().lower()})")
+
+
+def _refused_path(policy: ResolvedPolicy, text: str) -> Denial | None:
+    for line in _REFUSAL.finditer(text):
+        reason = line["reason"].lower()
+        for path in _paths(policy, line["before"] + " " + line["after"]):
+            denial = _judge(policy, path, reason)
+            if denial is not None:
+                return denial
+        if reason == "read-only file system":
+            return Denial("write", "the command wrote where the sandbox is read-only")
+    return None
+
+
+def _paths(policy: ResolvedPolicy, line: str) -> Iterator[str]:
+    """Find what may be a path in a line; relative ones are taken from the working directory."""
+    for word in _PATH.findall(line):
+        path = word.rstrip(".,:")
+        if path and (path.startswith(("/", ".", "~")) or "/" in path or "." in path):
+            yield os.path.normpath(os.path.join(policy.cwd, os.path.expanduser(path)))
+
+
+def _judge(policy: ResolvedPolicy, path: str, reason: str) -> Denial | None:
+    """Compare a path with the policy, and rule out that the file's own permissions refuse it."""
+    canonical = os.path.realpath(path)
+    for denied in policy.deny_read:
+        if _is_inside(canonical, denied):
+            return Denial("read", f"{canonical} may not be read in the sandbox", canonical)
+    if _is_writable(policy, canonical) or canonical.startswith(("/dev/", "/proc/")):
+        return None
+    existing = canonical if os.path.lexists(canonical) else os.path.dirname(canonical)
+    if reason == "permission denied" and not os.access(existing, os.W_OK):
+        return None
+    if not os.path.lexists(os.path.dirname(canonical)):
+        return None
+    return Denial("write", f"{canonical} may not be written in the sandbox", canonical)
+
+
+def _is_writable(policy: ResolvedPolicy, path: str) -> bool:
+    roots = [root for root in policy.writable_roots if _is_inside(path, root.path)]
+    places = [place for root in roots for place in (*root.read_only, *root.forbidden)]
+    return bool(roots) and not any(_is_inside(path, place) for place in places)
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")

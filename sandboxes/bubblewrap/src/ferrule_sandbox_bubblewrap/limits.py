@@ -1,0 +1,167 @@
+"""Bounds on processes, memory and core files of a command, set before it starts.
+
+bubblewrap says which process it has made and waits; the bounds are put on that process and it may
+go on. Limits set earlier would be wrong: those on processes would count everything the user runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import threading
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import count
+from typing import Final
+
+from ferrule_hookspecs.sandbox import ResolvedPolicy
+
+_CGROUPS: Final = "/sys/fs/cgroup"
+_INFO_SIZE: Final = 4096
+_numbers = count()
+
+
+@dataclass(slots=True)
+class Bounds:
+    """The bounds of one command and the pipes to set them through.
+
+    Attributes:
+        info: What bubblewrap writes the process's number to.
+        gate: What bubblewrap waits on.
+    """
+
+    processes: int | None
+    memory: int | None
+    groups: list[str] = field(default_factory=list[str])
+    info: int = -1
+    gate: int = -1
+    _info_end: int = -1
+    _gate_end: int = -1
+
+    def open(self) -> None:
+        """Make the pipes."""
+        self._info_end, self.info = os.pipe()
+        self.gate, self._gate_end = os.pipe()
+
+    def started(self) -> None:
+        """Set the bounds as soon as the process is known, without keeping anybody waiting."""
+        _close(self.info, self.gate)
+        self.info = self.gate = -1
+        threading.Thread(target=self._set, name="sandbox-bounds", daemon=True).start()
+
+    def close(self) -> None:
+        """Give back the pipes of a command that never started, and the control groups."""
+        if self.info != -1:
+            _close(self.info, self.gate, self._info_end, self._gate_end)
+            self.info = self.gate = -1
+        for group in self.groups:
+            with contextlib.suppress(OSError):  # the kernel is still taking the processes down
+                os.rmdir(group)
+        self.groups.clear()
+
+    def _set(self) -> None:
+        pid = 0
+        try:
+            text = b""
+            while not text.endswith(b"}\n") and (piece := os.read(self._info_end, _INFO_SIZE)):
+                text += piece
+            if text:
+                pid = int(json.loads(text)["child-pid"])
+                self._bound(pid)
+                os.write(self._gate_end, b"x")
+        except (BrokenPipeError, ProcessLookupError):
+            pass  # it has ended already, for a reason of its own
+        except (OSError, ValueError):
+            if pid:  # bubblewrap would go on at the end of the pipe, and without its bounds
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            raise
+        finally:
+            _close(self._info_end, self._gate_end)
+
+    def _bound(self, pid: int) -> None:
+        resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+        if self.processes is not None:
+            _lower(pid, resource.RLIMIT_NPROC, self.processes)
+        if self.memory is not None and not any("memory" in group for group in self.groups):
+            _lower(pid, resource.RLIMIT_AS, self.memory)
+        for group in self.groups:
+            _write(f"{group}/cgroup.procs", str(pid))
+
+
+def bounds_for(policy: ResolvedPolicy) -> Bounds:
+    """Make the bounds a policy asks for, with control groups where this process may make them."""
+    bounds = Bounds(policy.max_processes, policy.max_memory_bytes)
+    wanted = {
+        ("pids", "pids.max"): policy.max_processes,
+        ("memory", "memory.limit_in_bytes"): policy.max_memory_bytes,
+    }
+    for (controller, limit), value in wanted.items():
+        parent = _group_parents().get(controller)
+        if value is None or parent is None:
+            continue
+        group = f"{parent}/ferrule-{controller}-{os.getpid()}-{next(_numbers)}"
+        try:
+            os.mkdir(group)
+            bounds.groups.append(group)
+            name = "memory.max" if os.path.exists(f"{group}/memory.max") else limit
+            _write(f"{group}/{name}", str(value))
+        except OSError:
+            bounds.close()
+            raise
+    return bounds
+
+
+@cache
+def _group_parents() -> dict[str, str]:
+    """Where control groups may be made, by controller; empty for an ordinary user."""
+    parents: dict[str, str] = {}
+    try:
+        with open("/proc/self/cgroup", encoding="utf-8") as file:
+            lines = [line.rstrip("\n").split(":", 2) for line in file]
+    except OSError:
+        return parents
+    for _, controllers, path in lines:
+        if controllers:
+            candidates = {name: f"{_CGROUPS}/{name}{path}" for name in controllers.split(",")}
+        else:  # version 2: a group with processes of its own cannot have bounded children
+            parent = f"{_CGROUPS}{os.path.dirname(path)}".rstrip("/")
+            candidates = dict.fromkeys(_delegated(parent), parent) if path != "/" else {}
+        for name in ("pids", "memory"):
+            folder = candidates.get(name, "").rstrip("/")
+            if folder and os.access(folder, os.W_OK):
+                parents[name] = folder
+    return parents
+
+
+def bounds_processes() -> bool:
+    """Whether processes can be bounded here: root is exempt from the limit everybody else has."""
+    return os.geteuid() != 0 or "pids" in _group_parents()
+
+
+def _delegated(folder: str) -> list[str]:
+    try:
+        with open(f"{folder}/cgroup.subtree_control", encoding="ascii") as file:
+            return file.read().split()
+    except OSError:
+        return []
+
+
+def _lower(pid: int, limit: int, value: int) -> None:
+    _, hard = resource.prlimit(pid, limit)
+    if hard != resource.RLIM_INFINITY:
+        value = min(value, hard)
+    resource.prlimit(pid, limit, (value, value))
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+
+
+def _close(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)

@@ -1,0 +1,51 @@
+"""Finds the program of a command before it is launched.
+
+A shell answers 127 for a program that is missing and 126 for one that cannot be run. bubblewrap
+answers 1 for both, so they are told apart here.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from typing import Final
+
+_DEFAULT_PATH: Final = "/bin:/usr/bin"
+_SCRIPT: Final = 'printf "%s: %s\\n" "$1" "$2" >&2; exit "$3"'
+
+
+def failure_argv(argv: tuple[str, ...], cwd: str, env: Mapping[str, str]) -> list[str] | None:
+    """Return what to launch instead when the program cannot be run; None when it can."""
+    if not argv or not argv[0]:
+        return _failing("", "no command given", 127)
+    name = argv[0]
+    if "/" in name:
+        return _judge(os.path.join(cwd, name), name)
+    refused: list[str] | None = None
+    for folder in env.get("PATH", _DEFAULT_PATH).split(":"):
+        failure = _judge(os.path.join(cwd, folder, name), name)
+        if failure is None:
+            return None
+        if failure[-1] == "126":
+            refused = failure
+    return refused or _failing(name, "command not found", 127)
+
+
+def _judge(path: str, name: str) -> list[str] | None:
+    try:
+        mode = os.stat(path).st_mode
+    except PermissionError:
+        return _failing(name, "permission denied", 126)
+    except OSError:
+        return _failing(name, "no such file or directory", 127)
+    if stat.S_ISDIR(mode):
+        return _failing(name, "is a directory", 126)
+    if not os.access(path, os.X_OK):
+        return _failing(name, "permission denied", 126)
+    return None
+
+
+def _failing(name: str, reason: str, code: int) -> list[str]:
+    """The script is constant and the name only an argument, so it needs no sandbox."""
+    return ["/bin/sh", "-c", _SCRIPT, "sh", name, reason, str(code)]
