@@ -94,11 +94,13 @@ def _words_of_app(app: Any, rest: Sequence[str]) -> Iterator[Candidate]:  # noqa
     command: Any = get_command(app)
     for word in rest:
         command = getattr(command, "commands", {}).get(word, command)
+    context = command.context_class(command, resilient_parsing=True)
     for name, inner in getattr(command, "commands", {}).items():
         yield Candidate(name, inner.get_short_help_str())
     for parameter in command.params:
         if parameter.param_type_name == "option":
-            yield from (Candidate(text) for text in parameter.opts)
+            yield from map(Candidate, parameter.opts)
         else:
-            yield from (Candidate(text) for text in getattr(parameter.type, "choices", ()))
+            found = parameter.shell_complete(context, "")
+            yield from (Candidate(item.value) for item in found if item.type == "plain")
     yield Candidate("--help")

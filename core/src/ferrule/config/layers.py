@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ferrule.config.check import Problem, find_problems
 from ferrule.config.model import ConfigFile
-from ferrule.config.tables import MISSING, KeyPath, Table, is_list, lookup, place
+from ferrule.config.tables import MISSING, KeyPath, Table, is_list, lookup, place, remove
 from ferrule_hookspecs.errors import ConfigError
 
 _TOML_ERROR = re.compile(r"(?P<what>.*) \(at line (?P<line>\d+), column (?P<column>\d+)\)")
@@ -141,7 +141,7 @@ def layer_with_paths(layer: Layer, base: Path) -> Layer:
 
 
 def check_layer(layer: Layer, *, strict: bool, expected: object = ConfigFile) -> list[str]:
-    """Compare a layer with the known keys and types.
+    """Compare a layer with the known keys and types, and take unknown keys out of it.
 
     Returns:
         One warning for each unknown key.
@@ -153,6 +153,8 @@ def check_layer(layer: Layer, *, strict: bool, expected: object = ConfigFile) ->
     fatal = [problem for problem in problems if strict or not problem.is_unknown]
     if fatal:
         raise ConfigError("\n".join(layer.problem(problem) for problem in fatal))
+    for problem in problems:
+        remove(layer.values, problem.path)
     return [layer.warning(problem) for problem in problems]
 
 

@@ -114,7 +114,7 @@ class PluginPin(TypedDict, total=False):
 
 
 class PluginSettings(TypedDict, total=False):
-    """Which plugins may load."""
+    """Rules about plugins; nothing that is refused here is ever imported."""
 
     disabled: list[str]
     """Distributions or entries that stay off."""
@@ -135,7 +135,7 @@ class Project(TypedDict, total=False):
 
 
 class History(TypedDict, total=False):
-    """What is kept of what was typed."""
+    """The list of inputs."""
 
     persistence: Literal["save-all", "none"]
     max_bytes: Count
