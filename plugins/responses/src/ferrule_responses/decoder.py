@@ -53,7 +53,7 @@ class ResponseDecoder:
         if kind is not None and kind != _TEXT_DELTA and kind not in _HANDLERS:
             return
         try:
-            payload: object = json.loads(event_data(block))
+            payload: object = json.loads(event_data(block).decode())  # faster than from bytes
         except ValueError:
             if kind is not None:  # going on would lose an item without a word
                 self.failure = disconnected("the server sent an event that is not JSON")

@@ -1,14 +1,13 @@
 """The provider `responses`: one POST per request, answered by a stream of server-sent events.
 
-The kernel constructs it once per session; httpx is imported when `prewarm` or the first request
-asks for it.
+The kernel constructs it once per session; what a request needs is imported when `prewarm` or the
+first request asks for it.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -17,11 +16,10 @@ from ferrule_responses.credentials import Credentials
 from ferrule_responses.settings import read_settings
 
 if TYPE_CHECKING:
-    import httpx
-
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.provider import ModelEvent, ModelRequest
-    from ferrule_responses.connection import Sender
+    from ferrule_responses.channel import Answer, Channel
+    from ferrule_responses.sender import Sender
 
 _DRAIN_S: Final = 0.1
 
@@ -33,42 +31,47 @@ class ResponsesProvider:
         """Check the settings; nothing is sent and nothing heavy is imported."""
         self._settings = read_settings(context.settings)
         self._credentials = Credentials(self._settings, context.environ, context.home)
-        self._client: httpx.AsyncClient | None = None
-        self._client_lock = threading.Lock()  # at most one client is ever made
+        self._channel: Channel | None = None
+        self._channel_lock = threading.Lock()  # at most one channel is ever made
         self.name = self._settings.name
         self.stream_max_retries = self._settings.stream_max_retries
 
     def prewarm(self) -> None:
-        """Import the HTTP library and make the client; may run in any thread."""
+        """Import what a request needs; may run in any thread."""
+        import ferrule_responses.body
+        import ferrule_responses.decoder
+        import ferrule_responses.identity  # noqa: F401 -- imported for the first request
+
         self._sender()
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Send one request and yield what comes back, ending with `Completed`."""
         try:
-            response = await self._open(request)
+            answer = await self._open(request)
             try:
-                async for event in _events(response):
+                async for event in _events(answer):
                     yield event
             finally:
-                await response.aclose()
+                await answer.aclose()
         except ProviderError as error:
             raise self._redacted(error) from None
 
     async def aclose(self) -> None:
-        """Close the connection."""
-        if self._client is not None:
-            await self._client.aclose()
+        """Close the connections."""
+        if self._channel is not None:
+            await self._channel.aclose()
 
     def _sender(self) -> Sender:
-        from ferrule_responses.connection import Sender, endpoint, make_client
+        from ferrule_responses.channel import make_channel, target_of
+        from ferrule_responses.sender import Sender
 
-        target = endpoint(self._settings)
-        with self._client_lock:
-            if self._client is None:
-                self._client = make_client(self._settings)
-        return Sender(self._client, target, self._settings.request_max_retries)
+        target = target_of(self._settings)
+        with self._channel_lock:
+            if self._channel is None:
+                self._channel = make_channel(target)
+        return Sender(self._channel, target.shown_url, self._settings.request_max_retries)
 
-    async def _open(self, request: ModelRequest) -> httpx.Response:
+    async def _open(self, request: ModelRequest) -> Answer:
         from ferrule_responses.body import encode_request
         from ferrule_responses.identity import identity_headers
 
@@ -91,32 +94,39 @@ class ResponsesProvider:
         return error
 
 
-async def _events(response: httpx.Response) -> AsyncIterator[ModelEvent]:
-    from ferrule_responses.connection import transport_failures
+async def _events(answer: Answer) -> AsyncIterator[ModelEvent]:
+    from ferrule_responses.channel import ChannelError
     from ferrule_responses.decoder import ResponseDecoder
     from ferrule_responses.failures import NOT_COMPLETED, disconnected
+    from ferrule_responses.sender import broken_stream
 
     decoder = ResponseDecoder()
-    chunks = response.aiter_bytes()
-    with transport_failures():
-        async for chunk in chunks:
-            events = decoder.feed(chunk)
+    pieces = aiter(answer)
+    try:
+        async for piece in pieces:
+            events = decoder.feed(piece)
             if decoder.is_complete:
-                await _drain(chunks)
+                await _drain(pieces)
             for event in events:
                 yield event
             if decoder.failure:
                 raise decoder.failure
             if decoder.is_complete:
                 return
+    except ChannelError as error:
+        raise broken_stream(error) from error
     raise disconnected(NOT_COMPLETED)
 
 
-async def _drain(chunks: AsyncIterator[bytes]) -> None:
+async def _drain(pieces: AsyncIterator[bytes]) -> None:
     """Read the end of the answer, so that the connection can serve the next request."""
     import anyio
-    import httpx
 
-    with anyio.move_on_after(_DRAIN_S), suppress(httpx.HTTPError):
-        async for _ in chunks:
-            pass
+    from ferrule_responses.channel import ChannelError
+
+    with anyio.move_on_after(_DRAIN_S):
+        try:
+            async for _ in pieces:
+                pass
+        except ChannelError:
+            return  # the connection is closed instead

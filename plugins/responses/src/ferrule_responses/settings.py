@@ -63,7 +63,7 @@ def read_settings(table: Mapping[str, object]) -> ProviderSettings:
         env_key = DEFAULT_ENV_KEY
     return ProviderSettings(
         name=_get(table, "name", str) or "responses",
-        base_url=(base_url or DEFAULT_BASE_URL).rstrip("/"),
+        base_url=base_url or DEFAULT_BASE_URL,
         env_key=env_key,
         env_key_instructions=_get(table, "env_key_instructions", str),
         bearer_token=bearer_token,

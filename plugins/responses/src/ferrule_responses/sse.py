@@ -57,6 +57,9 @@ def event_type(block: bytes) -> bytes | None:
 
 def event_data(block: bytes) -> bytes:
     """Return the value of a block's `data` fields, joined by newlines; empty if it has none."""
+    before, _, last = block.rpartition(b"\n")
+    if last.startswith(b"data:") and b"\n" not in before and before.startswith(b"event:"):
+        return last[5:].removeprefix(b" ")  # as servers send it; saves a third of the splitting
     return b"\n".join(
         line[5:].removeprefix(b" ") for line in block.split(b"\n") if line.startswith(b"data:")
     )

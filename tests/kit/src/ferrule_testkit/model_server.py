@@ -106,16 +106,20 @@ class ScriptedModelServer:
         with self._state.lock:
             self._state.script = Script(script)
 
+    def hang_up(self) -> None:
+        """Close every open connection, idle ones included."""
+        with self._state.lock:
+            open_connections = list(self._state.connections)
+        for connection in open_connections:
+            _cut(connection)
+
     def close(self) -> None:
         """End every connection and every thread; more than once does no harm."""
         self._state.closing.set()
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join()
-        with self._state.lock:
-            open_connections = list(self._state.connections)
-        for connection in open_connections:
-            _cut(connection)
+        self.hang_up()
         self._server.server_close()
 
     def _serve(self) -> None:
