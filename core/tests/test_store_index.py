@@ -176,6 +176,28 @@ def test_a_rollout_that_holds_no_thread_is_not_listed_until_it_is_mended(store):
     assert ids(store.list(EVERYTHING)) == [thread_id]
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rollout-..-..-..aT00-00-00-evil.jsonl",
+        "rollout-2026-11-21T20-53-57-.jsonl",
+        "rollout-2026-11-21T20-53-57-a b.jsonl",
+        "rollout-2026-11-21T20-53-57_abc.jsonl",
+        "rollout-2026-11-21T20-53-57-abc.jsonl.bak",
+        "notes.jsonl",
+        ".jsonl",
+    ],
+)
+def test_files_with_other_names_are_left_alone(store, home, name):
+    thread_id = write_thread(store)
+    path = Path(store.find(thread_id).path)
+    (home / "archived_sessions").mkdir()
+    for folder in (path.parent, home / "archived_sessions"):
+        (folder / name).write_bytes(path.read_bytes())
+    assert ids(store.list(EVERYTHING)) == [thread_id]
+    assert store.list(ThreadFilter(archived=True)) == []
+
+
 def test_a_home_that_was_never_used_or_moved_lists_what_is_there(store, home, tmp_path):
     assert store.list(EVERYTHING) == []
     thread_id = write_thread(store)

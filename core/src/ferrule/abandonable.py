@@ -28,12 +28,11 @@ class AbandonableCall(Generic[T]):
         self._result: T | None = None
         self._error: BaseException | None = None
         self._finished = threading.Event()
-        self._is_left = False
 
     @property
-    def is_abandoned(self) -> bool:
-        """Whether the thread is still busy although nobody waits for it any more."""
-        return self._is_left and not self._finished.is_set()
+    def is_running(self) -> bool:
+        """Whether the thread is still busy, perhaps long after everybody left."""
+        return not self._finished.is_set()
 
     async def run(self) -> T:
         """Start the thread and await its result; cancelling leaves the thread behind."""
@@ -53,10 +52,7 @@ class AbandonableCall(Generic[T]):
                 return
 
         threading.Thread(target=work, name="ferrule plugin call", daemon=True).start()
-        try:
-            await done.wait()
-        finally:
-            self._is_left = True
+        await done.wait()
         if isinstance(self._error, Exception):
             raise self._error
         if self._error is not None:  # such as SystemExit, which would end the host

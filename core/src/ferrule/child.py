@@ -18,6 +18,7 @@ import anyio.lowlevel
 
 from ferrule.lineage import kill_tree, process_table
 from ferrule.terminal import adopting_argv, open_terminal
+from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.sandbox import Launch
 
 _READ_SIZE: Final = 256 * 1024
@@ -45,6 +46,7 @@ class OwnedProcess:
         self._output: int | None = output
         self._input = stdin
         self._ended = anyio.Event()
+        self._fault: FerruleError | None = None
         self._reader: asyncio.Future[None] | None = None
         self._on_end: Callable[[OwnedProcess], None] | None = None
         self._unwatch: Callable[[], None] | None = None
@@ -102,10 +104,15 @@ class OwnedProcess:
                 raise BrokenPipeError(errno.EPIPE, "the input of the command is closed") from error
 
     async def wait(self) -> int:
-        """Await its end; exit code, or 128 + n when signal n ended it."""
-        while self.exit_code is None:
-            await self._ended.wait()
-        return self.exit_code
+        """Await its end; exit code, or 128 + n when signal n ended it.
+
+        Raises:
+            FerruleError: The sandbox found, cleaning up, that something had gone wrong.
+        """
+        await self._ended.wait()
+        if self._fault is not None:
+            raise self._fault
+        return 0 if self.exit_code is None else self.exit_code
 
     def send_signal(self, number: int) -> None:
         """Send a signal to the command: as its sandbox says, else to its process group."""
@@ -165,6 +172,8 @@ class OwnedProcess:
                 self._on_end(self)
             if self._launch.cleanup is not None:
                 self._launch.cleanup()
+        except FerruleError as error:
+            self._fault = error
         finally:
             self._ended.set()
             if self._reader is not None:

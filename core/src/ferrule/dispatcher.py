@@ -79,7 +79,7 @@ class Dispatcher:
         self._reported: set[tuple[str, str]] = set()
         self._manager: pluggy.PluginManager | None = None
         self._broken: dict[str, str] = {}
-        self._busy: dict[tuple[str, str], AbandonableCall[object]] = {}
+        self._hung: dict[tuple[str, str], AbandonableCall[object]] = {}
 
     def serving(self, name: str) -> Sequence[Entry]:
         """List the plugins that serve a hook, in declared order."""
@@ -182,12 +182,15 @@ class Dispatcher:
 
     async def _in_thread(self, entry: Entry, name: str, function: Callable[[], object]) -> object:
         """Run blocking code; while an earlier call of it still hangs, no second one is started."""
-        earlier = self._busy.get((entry.name, name))
-        if earlier is not None and earlier.is_abandoned:
+        earlier = self._hung.get((entry.name, name))
+        if earlier is not None and earlier.is_running:
             raise PluginError("an earlier call, given up at its deadline, still runs")
         call = AbandonableCall(function)
-        self._busy[entry.name, name] = call
-        return await call.run()
+        try:
+            return await call.run()
+        finally:
+            if call.is_running:
+                self._hung[entry.name, name] = call
 
     async def _implementation(self, entry: Entry, name: str) -> pluggy.HookImpl:
         """Register the plugin with pluggy if need be, and return what it implements."""

@@ -242,7 +242,11 @@ def _rescan(
         ],
         "contract": scan.contract_version,
         # What failed is tried again: a missing dependency may be the very thing that was installed.
-        "probes": {key: row for key, row in probes.items() if row[1]},
+        "probes": {
+            key: row
+            for key, row in probes.items()
+            if row[1] and os.path.exists(key.partition("|")[0])
+        },
     }
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Sequence
-from typing import Final, cast
+from contextlib import suppress
+from queue import Empty, Queue
+from typing import IO, Final, cast
 
 from ferrule.entry import Entry, Probe
 
@@ -86,28 +87,28 @@ class _Lines:
     def __init__(self, process: subprocess.Popen[bytes], request: bytes) -> None:
         if process.stdin is None or process.stdout is None:
             raise ValueError("the child must be started with pipes")
-        self._output = process.stdout.fileno()
-        self._buffer = b""
+        self._queue: Queue[bytes] = Queue()
+        # A thread, as pipes cannot be polled on Windows; it ends with the child.
+        threading.Thread(target=self._read, args=(process.stdout,), daemon=True).start()
         self.is_over = False
-        try:
+        with suppress(OSError):  # a child that is gone already shows as the end of its output
             process.stdin.write(request)
             process.stdin.close()
-        except OSError:
-            self.is_over = True
 
     def next(self, limit_s: float) -> bytes | None:
         """Return the next line; None when the child ended or the deadline passed."""
-        deadline = time.monotonic() + limit_s
-        while b"\n" not in self._buffer and not self.is_over:
-            ready, _, _ = select.select([self._output], [], [], max(deadline - time.monotonic(), 0))
-            if not ready:
-                return None
-            chunk = os.read(self._output, 65536)
-            self.is_over = not chunk
-            self._buffer += chunk
-        line, newline, rest = self._buffer.partition(b"\n")
-        self._buffer = rest
-        return line if newline else None
+        try:
+            line = self._queue.get(timeout=limit_s)
+        except Empty:
+            return None
+        self.is_over = not line
+        return line or None
+
+    def _read(self, output: IO[bytes]) -> None:
+        with output:
+            for line in output:
+                self._queue.put(line)
+            self._queue.put(b"")
 
 
 def _probe(values: list[object]) -> Probe:
@@ -117,7 +118,7 @@ def _probe(values: list[object]) -> Probe:
 
 def _cause(process: subprocess.Popen[bytes], limit_s: float, *, is_over: bool) -> str:
     if not is_over:
-        return f"its import did not end within {limit_s:g} s"
+        return f"its import did not end within {limit_s:g} s (once more: ferrule plugins refresh)"
     code = process.wait()
     if code < 0:
         return f"its import crashed the interpreter ({signal.Signals(-code).name})"
@@ -134,5 +135,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except OSError:
         process.kill()
     process.wait()
-    if process.stdout is not None:
-        process.stdout.close()

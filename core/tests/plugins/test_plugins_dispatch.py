@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 
@@ -11,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule.dispatcher import strictest
+from ferrule_hookspecs import hooks as hooks_module
 from ferrule_hookspecs import markers
 from ferrule_hookspecs.errors import PluginError
 from ferrule_hookspecs.review import Verdict
 
+HOOKS = sorted(name for name in markers.HOOK_CONTRACTS if hasattr(hooks_module, name))
 DECISIONS = ["allow", "ask", "deny"]
 VERDICTS = st.dictionaries(
     st.text(min_size=1, max_size=5),
@@ -42,10 +45,7 @@ def test_r13_another_plugin_never_widens_what_is_allowed(verdicts, more):
 @pytest.fixture
 def short(monkeypatch):
     """Deadlines short enough to await in a test."""
-    from ferrule_hookspecs import hooks
-
     for name, contract in markers.HOOK_CONTRACTS.items():
-        assert hasattr(hooks, name)
         monkeypatch.setitem(markers.HOOK_CONTRACTS, name, markers.HookContract(contract.kind, 0.3))
 
 
@@ -105,11 +105,12 @@ def test_r15_a_fault_is_reported_once_with_origin_cause_and_mend(site):
         await hooks.observe("ferrule_turn_start", turn=None)
 
     anyio.run(twice)
-    assert site.reports == [
+    (report,) = site.reports
+    assert report == (
         f"plugin 'watch' (acme-watch 1.0, {site.folder}/acme_hooks_watch.py): "
         "hook ferrule_turn_start raised ValueError: boom; "
         "update or uninstall acme-watch, or go on without it: --no-plugin watch"
-    ]
+    )
 
 
 def test_r15_a_failing_observer_does_not_skip_the_others(site, tmp_path):
@@ -166,7 +167,8 @@ def test_calls_at_the_same_time_do_not_disturb_each_other(site):
 def test_cancelling_the_caller_ends_a_call_at_once(site):
     site.add_hooks(
         "slow",
-        "import anyio\n@hookimpl\nasync def ferrule_turn_start():\n    await anyio.sleep_forever()\n",
+        "import anyio as a\n"
+        "@hookimpl\nasync def ferrule_turn_start():\n    await a.sleep_forever()\n",
     )
     hooks = site.manager().hooks
 
@@ -279,3 +281,25 @@ def test_a_plugin_is_imported_when_a_hook_it_serves_is_first_called(site):
     assert "acme_hooks_late" not in sys.modules
     anyio.run(lambda: hooks.observe("ferrule_turn_end", turn=None, outcome=None))
     assert "acme_hooks_late" in sys.modules
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_hook_reaches_a_plugin_with_its_exact_arguments(site, name):
+    """Every hook of the contract can be served, by keyword, with all of its arguments."""
+    arguments = list(inspect.signature(getattr(hooks_module, name)).parameters)
+    source = f"calls = []\n@hookimpl\ndef {name}({', '.join(arguments)}):\n"
+    source += f"    calls.append([{', '.join(arguments)}])\n"
+    site.add_hooks("all", source)
+    hooks = site.manager().hooks
+    call = getattr(hooks, markers.HOOK_CONTRACTS[name].kind)
+    anyio.run(lambda: call(name, **{argument: argument.upper() for argument in arguments}))
+    calls = sys.modules["acme_hooks_all"].calls
+    assert calls == [[argument.upper() for argument in arguments]]
+    assert site.reports == []
+
+
+def test_the_kernel_is_told_when_it_calls_a_hook_as_another_kind(site):
+    site.add_hooks("guard", BEFORE.format(prefix="", body="return Verdict.deny('no')"))
+    hooks = site.manager().hooks
+    with pytest.raises(TypeError, match=r"is not a hook .* of the kind observe"):
+        anyio.run(lambda: hooks.observe("ferrule_tool_before", call=None, turn=None))

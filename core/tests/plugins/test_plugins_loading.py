@@ -114,7 +114,7 @@ def test_r03_an_import_that_hangs_is_given_up_and_the_others_are_probed(site):
     site.add_hooks("z_good", "")
     probes = probe_entries(site.index().entries("ferrule.plugins"), limit_s=1.5)
     assert [probe.ok for probe in probes] == [True, False, True]
-    assert probes[1].fault == "its import did not end within 1.5 s"
+    assert probes[1].fault.startswith("its import did not end within 1.5 s")
 
 
 def test_r03_a_thread_left_running_by_an_import_does_not_hold_the_probe(site):

@@ -221,5 +221,5 @@ def test_versions_compare_as_the_packaging_standard_says(version, specifier, fit
     ("version", "specifier"), [("one", ">=1"), ("1", "latest"), ("1", "~=1"), ("1", ">=")]
 )
 def test_a_version_that_cannot_be_read_raises(version, specifier):
-    with pytest.raises(ValueError, match="version|numbers"):
+    with pytest.raises(ValueError, match=r"version|numbers"):
         satisfies(version, specifier)

@@ -131,7 +131,11 @@ class Process(Protocol):
         ...
 
     async def wait(self) -> int:
-        """Await its end; exit code, or 128 + n when signal n ended it."""
+        """Await its end; exit code, or 128 + n when signal n ended it.
+
+        Raises:
+            SandboxUnavailableError: Its sandbox was found broken when it was taken down.
+        """
         ...
 
     def send_signal(self, number: int) -> None:

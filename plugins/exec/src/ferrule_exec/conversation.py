@@ -40,7 +40,7 @@ class _Record:
     def note(self, event: Outgoing) -> None:
         params = cast("dict[str, Any]", event["params"])
         if event["method"] == "item/completed" and params["item"]["type"] == "agentMessage":
-            self.last_message = params["item"]["text"]
+            self.last_message = params["item"]["text"] or self.last_message
         elif event["method"] == "thread/tokenUsage/updated":
             self.turn = params["tokenUsage"]["turn"]
             self.thread = params["tokenUsage"]["total"]

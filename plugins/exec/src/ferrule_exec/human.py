@@ -174,8 +174,9 @@ class HumanOutput:
             self._line(content_text(item), "red")
 
     def _agent_message(self, item: dict[str, Any]) -> None:
-        self._line("ferrule", "cyan")
-        self._line(item["text"])
+        if item["text"]:
+            self._line("ferrule", "cyan")
+            self._line(item["text"])
 
     def _reasoning(self, item: dict[str, Any]) -> None:
         if any(item["summary"]):

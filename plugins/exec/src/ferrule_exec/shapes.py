@@ -43,8 +43,9 @@ def _status(item: Shape) -> str:
     return "in_progress" if status == "inProgress" else status
 
 
-def _agent_message(item: Shape) -> Shape:
-    return {"type": "agent_message", "text": item["text"]}
+def _agent_message(item: Shape) -> Shape | None:
+    # A message whose stream broke before its end is completed empty.
+    return {"type": "agent_message", "text": item["text"]} if item["text"] else None
 
 
 def _reasoning(item: Shape) -> Shape | None:

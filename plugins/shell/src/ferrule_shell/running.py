@@ -9,7 +9,7 @@ from typing import Final
 
 import anyio
 
-from ferrule_hookspecs.errors import ToolError
+from ferrule_hookspecs.errors import FerruleError, ToolError
 from ferrule_hookspecs.items import CommandExecutionItem
 from ferrule_hookspecs.tools import Process, ToolContext
 from ferrule_shell.deltas import OutputDeltas
@@ -68,8 +68,9 @@ class RunningCommand:
                 self.unread.append(data)
                 self._deltas.append(data)
             self.exit_code = await self._process.wait()
-        except OSError as error:
-            self.unread.append(f"\n[the output cannot be read any more: {error}]\n".encode())
+        except (OSError, FerruleError) as error:
+            for output in (self._output, self.unread):
+                output.append(f"\n[{error}]\n".encode())
         finally:
             if self.exit_code is None:
                 self._process.kill()
