@@ -104,7 +104,7 @@ class ThreadFiles:
 
 
 def _thread_id(name: str) -> str | None:
-    """Return the id in a rollout's name; None when it is no such name (no `re`: compiling costs a millisecond)."""
+    """Return the id in a rollout's name, or None; compiling a pattern would cost a millisecond."""
     stamp = name[len(_PREFIX) : _STAMP_END].translate(_ANY_DIGIT)
     thread_id = name[_STAMP_END + 1 : -len(_SUFFIX)]
     if name != f"{_PREFIX}{name[len(_PREFIX) : _STAMP_END]}-{thread_id}{_SUFFIX}":
