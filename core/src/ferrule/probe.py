@@ -64,8 +64,10 @@ def _run_child(
             line = lines.next(limit_s)
             if line is None:
                 return done, len(done), _cause(process, limit_s, is_over=lines.is_over)
-            values = cast("list[object]", json.loads(line))
-            done[len(done)] = _probe(values)
+            try:
+                done[len(done)] = _probe(cast("list[object]", json.loads(line)))
+            except (ValueError, TypeError):
+                return done, len(done), "its import wrote among the answers of the probe"
     finally:
         _end(process)
     return done, None, ""

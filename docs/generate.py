@@ -1,0 +1,170 @@
+"""Writes what the code knows better than a writer: `python docs/generate.py hooks|api`.
+
+`hooks` writes docs/hooks.md from the docstrings of the hook specifications, `api` writes
+hookspecs/api.json, the golden file of the contract. Tests of the contract fail when either is not
+up to date, so that a change of the contract is always a change somebody looked at.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import inspect
+import json
+import re
+import sys
+from pathlib import Path
+
+from ferrule_hookspecs import hooks, markers
+
+ROOT = Path(__file__).resolve().parent.parent
+_PARTS = ("When", "Args", "Returns", "Errors", "Timeout", "Async")
+_KINDS = {
+    "assess": "opinions; the most restrictive wins, a fault or a timeout counts as deny",
+    "gather": "answers of all plugins, in declared order; a fault drops that plugin's answer",
+    "observe": "no answer; a fault is reported once",
+    "rewrite": "at most one plugin may answer; two answers or a fault deny the call",
+}
+_HEAD = """# Hooks
+
+<!-- Written by `python docs/generate.py hooks` from hookspecs/src/ferrule_hookspecs/hooks.py -->
+
+A hook module is named by an entry point of the group `ferrule.plugins` and marks its
+implementations with `ferrule_hookspecs.hookimpl`. An implementation may be a function or a
+coroutine function and may leave out arguments. A function runs in a worker thread that is left
+behind at the deadline; one call of a hung implementation is never followed by a second while the
+first still runs. A module is imported when a hook it serves is first called.
+
+Order is declared by a module attribute; names are plugins or distributions, and ties are broken by
+name:
+
+```python
+FERRULE_ORDER = {"before": ["audit"], "after": ["acme-policy"], "outermost": False}
+```
+
+A hook module runs inside the process of Ferrule, with all rights of the user: it is trusted code.
+"""
+
+
+def hooks_page() -> str:
+    """Return docs/hooks.md: one section per hook with its exact arguments."""
+    sections = [_HEAD]
+    for name, contract in markers.HOOK_CONTRACTS.items():
+        function = getattr(hooks, name)
+        parts = docstring_parts(function)
+        lines = [
+            f"## {name}",
+            "",
+            f"```python\n{_signature(name, function)}\n```",
+            "",
+            parts["summary"],
+            "",
+            f"- **Kind:** {contract.kind}: {_KINDS[contract.kind]}",
+            *(f"- **{part}:** {parts[part]}" for part in _PARTS if part in parts),
+            f"- **Added in:** {parts['Added in']}",
+        ]
+        sections.append("\n".join(lines) + "\n")
+    return "\n".join(sections)
+
+
+def docstring_parts(function: object) -> dict[str, str]:
+    """Split a hook's docstring into its fixed parts; the summary comes first."""
+    text = " ".join((inspect.getdoc(function) or "").split())
+    pieces = re.split(r"\b(When|Args|Returns|Errors|Timeout|Async):\s", text)
+    parts = {"summary": pieces[0].strip()}
+    parts |= {key: value.strip() for key, value in zip(pieces[1::2], pieces[2::2], strict=True)}
+    last = list(parts)[-1]
+    parts[last], _, added = parts[last].partition(" Added in ")
+    if added:
+        parts["Added in"] = added.rstrip(".")
+    return parts
+
+
+def contract_api() -> dict[str, object]:
+    """Return the contract as data: hooks, and every public name of every module."""
+    found = importlib.util.find_spec("ferrule_hookspecs")
+    places = found.submodule_search_locations if found else None
+    folder = Path((places or ["."])[0])
+    return {
+        "hooks": {
+            name: {
+                "kind": contract.kind,
+                "timeoutSeconds": contract.timeout_s,
+                "signature": _signature(name, getattr(hooks, name)),
+            }
+            for name, contract in markers.HOOK_CONTRACTS.items()
+        },
+        "modules": {
+            path.stem: _module_api(ast.parse(path.read_text("utf-8")))
+            for path in sorted(folder.glob("*.py"))
+            if path.stem not in {"__init__", "hooks"}
+        },
+        "names": sorted(__import__("ferrule_hookspecs").__all__),
+    }
+
+
+def api_text() -> str:
+    """Return hookspecs/api.json as it should be."""
+    return json.dumps(contract_api(), indent=1, ensure_ascii=False) + "\n"
+
+
+def _signature(name: str, function: object) -> str:
+    signature = inspect.signature(function)  # pyright: ignore[reportArgumentType] -- a function
+    arguments = [f"{p.name}: {p.annotation}" for p in signature.parameters.values()]
+    line = f"def {name}({', '.join(arguments)}) -> {signature.return_annotation}"
+    if len(line) <= 100:
+        return line
+    return (
+        f"def {name}(\n    " + ",\n    ".join(arguments) + f",\n) -> {signature.return_annotation}"
+    )
+
+
+def _module_api(tree: ast.Module) -> dict[str, object]:
+    api: dict[str, object] = {}
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            api[node.name] = _class_api(node)
+        elif isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            api[node.name] = _function_api(node)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+            if isinstance(target, ast.Name) and not target.id.startswith("_") and node.value:
+                api[target.id] = ast.unparse(node.value)
+    return api
+
+
+def _class_api(node: ast.ClassDef) -> dict[str, object]:
+    members: dict[str, str] = {}
+    for item in node.body:
+        if isinstance(item, ast.AnnAssign):
+            default = f" = {ast.unparse(item.value)}" if item.value else ""
+            members[ast.unparse(item.target)] = ast.unparse(item.annotation) + default
+        elif isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)) and (
+            item.name == "__init__" or not item.name.startswith("_")
+        ):
+            members[item.name] = _function_api(item)
+    return {"bases": [ast.unparse(base) for base in node.bases], "members": members}
+
+
+def _function_api(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    prefix = "async " if isinstance(node, ast.AsyncFunctionDef) else ""
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    return f"{prefix}({ast.unparse(node.args)}){returns}"
+
+
+def main() -> int:
+    """Write the file that is asked for."""
+    targets = {
+        "hooks": (ROOT / "docs" / "hooks.md", hooks_page),
+        "api": (ROOT / "hookspecs" / "api.json", api_text),
+    }
+    if len(sys.argv) != 2 or sys.argv[1] not in targets:
+        sys.stderr.write(f"usage: python docs/generate.py {'|'.join(targets)}\n")
+        return 2
+    path, make = targets[sys.argv[1]]
+    path.write_text(make(), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
