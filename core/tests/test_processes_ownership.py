@@ -14,6 +14,7 @@ import anyio
 import pytest
 
 from ferrule.processes import ProcessOwner
+from ferrule_hookspecs.errors import SandboxUnavailableError
 from ferrule_hookspecs.sandbox import Launch
 
 # Each leaves its command in another way: its group, its session, its parent.
@@ -276,3 +277,17 @@ def test_descriptors_of_the_launch_are_inherited():
         return data
 
     assert anyio.run(main) == b"through"
+
+
+def test_a_sandbox_found_broken_at_the_end_is_an_error_of_the_command():
+    def cleanup() -> None:
+        raise SandboxUnavailableError("the protection was removed")
+
+    async def main() -> None:
+        owner = ProcessOwner()
+        process = await owner.spawn(launch("true", cleanup=cleanup))
+        with pytest.raises(SandboxUnavailableError, match="protection was removed"):
+            await process.wait()
+        await owner.aclose()
+
+    anyio.run(main)
