@@ -6,7 +6,6 @@ Read in full, such a thread is like one of ours, whose forks are self-contained.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ferrule.rollout import Rollout
@@ -40,7 +39,7 @@ def with_borrowed(rollout: Rollout, read: Callable[[str], Rollout | None]) -> Ro
             )
         seen.add(parent_id)
         records = _joined(records, parent.records, until)
-    return replace(rollout, records=[rollout.records[0], *records[1:]])
+    return rollout._replace(records=[rollout.records[0], *records[1:]])
 
 
 def _joined(

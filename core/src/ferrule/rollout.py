@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 from ferrule.thread_files import make_private_dirs
 from ferrule.thread_lock import ThreadLock
@@ -19,8 +18,7 @@ from ferrule_hookspecs.errors import StoreError
 from ferrule_hookspecs.store import RecordType, RolloutRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Rollout:
+class Rollout(NamedTuple):
     """What a file holds.
 
     Attributes:

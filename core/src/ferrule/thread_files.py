@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ferrule.ids import uuid7_seconds
 
@@ -20,8 +20,7 @@ _ANY_DIGIT = str.maketrans("123456789", "000000000")
 _DAY_S = 86_400
 
 
-@dataclass(frozen=True, slots=True)
-class RolloutFile:
+class RolloutFile(NamedTuple):
     """A rollout as the file system knows it.
 
     Attributes:

@@ -8,8 +8,6 @@ Called when a thread is resumed, forked or shown.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule.borrowed_history import BORROWED_UNTIL
@@ -67,7 +65,7 @@ def read_turns(records: Iterable[RolloutRecord]) -> list[Turn]:
     for record in records:
         kind = _kind(record)
         if kind == "task_started":
-            turns.append(_TurnFacts.begin(record))
+            turns.append(_TurnFacts(record))
         elif kind == "rollback":
             del turns[max(0, len(turns) - _count(record["payload"])) :]
         elif turns:
@@ -124,22 +122,18 @@ def _fork_meta(origin: Mapping[str, object], thread_id: str) -> dict[str, object
     return {key: origin[key] for key in origin if key not in _NOT_INHERITED} | own
 
 
-@dataclass(slots=True)
 class _TurnFacts:
     """A turn while its records are read."""
 
-    turn_id: str
-    started_at: int | None
-    status: TurnStatus = "interrupted"
-    error: TurnError | None = None
-    completed_at: int | None = None
-    duration_ms: int | None = None
-    items: dict[str, ThreadItem] = field(default_factory=dict)  # pyright: ignore[reportUnknownVariableType]
-    completed: set[str] = field(default_factory=set[str])
-
-    @classmethod
-    def begin(cls, record: RolloutRecord) -> _TurnFacts:
-        return cls(str(record["payload"].get("turn_id", "")), _seconds(record))
+    def __init__(self, started: RolloutRecord) -> None:
+        self.turn_id = str(started["payload"].get("turn_id", ""))
+        self.started_at = _seconds(started)
+        self.status: TurnStatus = "interrupted"
+        self.error: TurnError | None = None
+        self.completed_at: int | None = None
+        self.duration_ms: int | None = None
+        self.items: dict[str, ThreadItem] = {}
+        self.completed: set[str] = set()
 
     def take(self, kind: str, record: RolloutRecord) -> None:
         payload = record["payload"]
@@ -223,7 +217,9 @@ def _error(payload: Mapping[str, object]) -> TurnError | None:
 
 
 def _seconds(record: RolloutRecord) -> int | None:
+    from datetime import datetime  # only clients ask for turns
+
     try:
-        return int(datetime.fromisoformat(record["timestamp"]).astimezone(UTC).timestamp())
+        return int(datetime.fromisoformat(record["timestamp"]).timestamp())
     except ValueError:
         return None
