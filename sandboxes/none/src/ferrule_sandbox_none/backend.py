@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from shutil import which
+from typing import TYPE_CHECKING, Final
 
-from ferrule_hookspecs.errors import PolicyUnenforceableError
+from ferrule_hookspecs.errors import PolicyUnenforceableError, SandboxUnavailableError
 from ferrule_hookspecs.sandbox import Capabilities, Launch
 
 if TYPE_CHECKING:
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
         FileSystem,
         ResolvedPolicy,
     )
+
+_MISSING: Final = 'printf "%s: %s\\n" "$1" "$2" >&2; exit "$3"'
+_DEFAULT_PATH: Final = "/bin:/usr/bin"
 
 
 class NoneBackend:
@@ -44,7 +49,9 @@ class NoneBackend:
                 f"the sandbox backend 'none' cannot enforce {policy.mode}; install a sandbox, as"
                 " in `apt install bubblewrap`, or ask for danger-full-access"
             )
-        return Launch(argv=("/usr/bin/env", "--", *command.argv), env=command.env, cwd=command.cwd)
+        if not os.path.isdir(command.cwd):
+            raise SandboxUnavailableError(f"the working directory {command.cwd} does not exist")
+        return Launch(argv=_runnable(command), env=command.env, cwd=command.cwd)
 
     def classify(self, policy: ResolvedPolicy, result: CommandResult) -> Denial | None:
         """None: nothing is ever denied."""
@@ -56,3 +63,19 @@ class NoneBackend:
 
     async def aclose(self) -> None:
         """Hold nothing."""
+
+
+def _runnable(command: Command) -> tuple[str, ...]:
+    """Find the program as a shell would; a failure becomes a shell's answer to it."""
+    name = command.argv[0] if command.argv else ""
+    if "/" in name:
+        path = os.path.join(command.cwd, name)
+        found = path if os.access(path, os.X_OK) and not os.path.isdir(path) else None
+        exists = os.path.lexists(path)
+    else:
+        found = which(name, path=command.env.get("PATH", _DEFAULT_PATH)) if name else None
+        exists = False
+    if found is not None:
+        return (os.path.join(command.cwd, found), *command.argv[1:])
+    reason, code = ("permission denied", "126") if exists else ("command not found", "127")
+    return ("/bin/sh", "-c", _MISSING, "sh", name, reason, code)

@@ -1,0 +1,224 @@
+"""`ferrule sandbox`: run one command as commands of the model are run.
+
+The command gets this process's input and output. Signals are handed on to it, its exit code becomes
+ours, and nothing of it is left behind.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from ferrule.environment import command_environment
+from ferrule.policy import mode_to_policy, resolve_policy
+from ferrule_hookspecs.errors import FerruleError
+from ferrule_hookspecs.host import ConfigRequest
+from ferrule_hookspecs.plugins import PluginContext
+from ferrule_hookspecs.policies import SANDBOX_MODES
+from ferrule_hookspecs.sandbox import Command
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from types import FrameType
+
+    from ferrule_hookspecs.host import Host
+    from ferrule_hookspecs.sandbox import Capabilities, Launch, SandboxBackend
+
+_STANDARD_ERROR: Final = 2
+_FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+class SandboxCommand:
+    """The sub-command; satisfies `RawCommand`."""
+
+    help = "Run a command in the sandbox"
+    options: Sequence[str] = (
+        *("-s", "--sandbox", "--backend", "-C", "--cd", "-c", "--config", "-p", "--profile"),
+        *("--add-dir", "--deny-read", "--json-probe", "-h", "--help"),
+    )
+
+    def main(self, argv: Sequence[str], host: Host) -> int:
+        """Run a command in the sandbox; returns its exit code."""
+        _open_standard_streams()
+        try:
+            arguments = _parse(argv)
+            cwd = os.path.abspath(arguments.cd or os.getcwd())
+        except SystemExit as ended:
+            return ended.code if isinstance(ended.code, int) else 2
+        except FileNotFoundError:
+            raise FerruleError("the working directory no longer exists; go to another") from None
+        return _run(arguments, cwd, host)
+
+
+command = SandboxCommand()
+
+
+def _parser() -> ArgumentParser:
+    from argparse import REMAINDER, ArgumentParser
+
+    parser = ArgumentParser(
+        prog="ferrule sandbox",
+        usage="ferrule sandbox [options] -- COMMAND [ARGUMENTS...]",
+        description="Run a command as commands of the model are run.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("-s", "--sandbox", metavar="MODE", choices=SANDBOX_MODES, help=" | ".join(SANDBOX_MODES))
+    add("--backend", metavar="NAME", help="sandbox backend instead of the configured one")
+    add("-C", "--cd", metavar="DIR", help="working directory")
+    add("-c", "--config", metavar="KEY=VALUE", action="append", default=[], help="configuration")
+    add("-p", "--profile", metavar="NAME", help="profile of the configuration")
+    add("--add-dir", metavar="DIR", action="append", default=[], help="another writable folder")
+    add("--deny-read", metavar="PATTERN", action="append", default=[], help="keep from reading")
+    add("--json-probe", action="store_true", help="tell what the backend can do, and run nothing")
+    add("command", nargs=REMAINDER, metavar="COMMAND")
+    return parser
+
+
+def _parse(argv: Sequence[str]) -> Namespace:
+    own, rest = list(argv), list[str]()
+    if "--" in own:
+        at = own.index("--")
+        own, rest = own[:at], own[at + 1 :]
+    parser = _parser()
+    arguments = parser.parse_args(own)
+    arguments.command = [*arguments.command, *rest]
+    if not arguments.command and not arguments.json_probe:
+        parser.error("no command given; write it after --")
+    return arguments
+
+
+def _run(arguments: Namespace, cwd: str, host: Host) -> int:
+    flags: dict[str, object] = {}
+    if arguments.sandbox:
+        flags["sandbox_mode"] = arguments.sandbox
+    if arguments.backend:
+        flags["sandbox_backend"] = arguments.backend
+    config = host.config(
+        ConfigRequest(cwd, profile=arguments.profile, overrides=arguments.config, flags=flags)
+    )
+    backend = _backend(PluginContext(host.home, config.values, cwd, environ=host.environ))
+    try:
+        if arguments.json_probe:
+            return _show(backend.name, backend.probe())
+        policy = resolve_policy(
+            mode_to_policy(config.values, None),
+            cwd,
+            environ=host.environ,
+            home=host.home,
+            extra_roots=[os.path.join(cwd, root) for root in arguments.add_dir],
+            deny_read=arguments.deny_read,
+        )
+        environment = command_environment(config.values, host.environ)
+        if not policy.network:
+            environment["FERRULE_SANDBOX_NETWORK_DISABLED"] = "1"
+            environment["CODEX_SANDBOX_NETWORK_DISABLED"] = "1"
+        wanted = Command(tuple(arguments.command), cwd, environment)
+        return _attend(backend.prepare(policy, wanted))
+    finally:
+        _close(backend)
+
+
+def _backend(context: PluginContext) -> SandboxBackend:
+    from ferrule.backend_choice import choose_backend
+    from ferrule.index import load_index
+    from ferrule.manager import PluginManager
+
+    manager = PluginManager(load_index(context.environ), context.config, report=_warn)
+    return choose_backend(manager, context.config, context)
+
+
+def _attend(launch: Launch) -> int:
+    """Start a command, hand signals on to it, and wait for its end."""
+    child: subprocess.Popen[bytes] | None = None
+    early: list[int] = []
+
+    def deliver(number: int, frame: FrameType | None) -> None:
+        if child is None:
+            early.append(number)
+        elif child.returncode is None:
+            _signal(child.pid, number, launch, again=number in early)
+            early.append(number)
+
+    before = {number: signal.signal(number, deliver) for number in _FORWARDED}
+    try:
+        child = subprocess.Popen(
+            launch.argv,
+            env=launch.env,
+            cwd=launch.cwd,
+            pass_fds=launch.pass_fds,
+            process_group=0,  # what a terminal sends to our group reaches it through us alone
+        )
+        if launch.started is not None:
+            launch.started()
+        for number in early:
+            _signal(child.pid, number, launch, again=False)
+        code = child.wait()
+    finally:
+        intact = _clean(launch)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    code = 128 - code if code < 0 else code
+    return code if intact else code or 1
+
+
+def _signal(pid: int, number: int, launch: Launch, *, again: bool) -> None:
+    """Hand a signal on; whoever asks twice for the end of a command gets it."""
+    with suppress(ProcessLookupError):
+        if number == signal.SIGTERM and again:
+            os.killpg(pid, signal.SIGKILL)
+        elif launch.forward_signal is None or not launch.forward_signal(pid, number):
+            os.killpg(pid, number)
+
+
+def _clean(launch: Launch) -> bool:
+    """Give back what the launch holds; False when the sandbox was tampered with."""
+    try:
+        if launch.cleanup is not None:
+            launch.cleanup()
+    except FerruleError as error:
+        _warn(str(error))
+        return False
+    return True
+
+
+def _close(backend: SandboxBackend) -> None:
+    """Close a backend; an event loop is started only for one that has something to wait for."""
+    closing = backend.aclose()
+    try:
+        closing.send(None)
+    except StopIteration:
+        return
+    except RuntimeError:  # it needs an event loop
+        import asyncio
+
+        asyncio.run(backend.aclose())
+
+
+def _show(name: str, found: Capabilities) -> int:
+    import json
+
+    facts = {
+        "backend": name,
+        "available": found.available,
+        "reason": found.reason,
+        "enforced": sorted(found.enforced),
+    }
+    sys.stdout.write(json.dumps(facts, indent=2) + "\n")
+    return 0 if found.available else 1
+
+
+def _open_standard_streams() -> None:
+    """Occupy 0, 1 and 2 where the caller closed them, lest a file of ours takes the number."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STANDARD_ERROR:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+
+
+def _warn(text: str) -> None:
+    sys.stderr.write(f"warning: {text}\n")
