@@ -10,6 +10,8 @@ from ferrule_hookspecs.host import ConfigRequest
 
 GRANULAR = {"granular": dict.fromkeys(("sandbox_approval", "rules", "mcp_elicitations"), True)}
 
+GRANULAR_TOML = "{ sandbox_approval = true, rules = true, mcp_elicitations = true }"
+
 
 class Setup:
     """A home, an administrator's folder and a project, all empty."""
@@ -158,8 +160,7 @@ class TestNarrowing:
             ('approval_policy = "untrusted"', 'approval_policy = "on-request"', "approval_policy"),
             (
                 "",
-                "approval_policy.granular = { sandbox_approval = true, rules = true, "
-                 "mcp_elicitations = true }",
+                f"approval_policy.granular = {GRANULAR_TOML}",
                 "approval_policy",
             ),
             ("", 'approvals_reviewer = "auto_review"', "approvals_reviewer"),

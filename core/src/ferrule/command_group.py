@@ -59,9 +59,13 @@ def _markup() -> Any:  # noqa: ANN401 -- Typer does not export the type
 
 
 def _exit_code(command: Any, name: str, argv: Sequence[str], host: object) -> int:  # noqa: ANN401
+    stdout = sys.stdout
     try:
         command(args=list(argv), prog_name=name, obj=host)
     except SystemExit as end:
+        if sys.stdout is not stdout:  # Typer wraps the streams only when the reader is gone
+            sys.stdout = stdout
+            raise BrokenPipeError from end
         return end.code if isinstance(end.code, int) else int(bool(end.code))
     return 0
 
