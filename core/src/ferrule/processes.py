@@ -38,13 +38,12 @@ class ProcessOwner:
     """Starts commands and answers for their end."""
 
     def __init__(self) -> None:
-        """Make the kernel the reaper of what commands leave behind."""
+        """Start nothing yet."""
         self._running: dict[int, OwnedProcess] = {}
         self._sessions: set[int] = set()
         self._open: set[OwnedProcess] = set()
         self._watchdog = Watchdog()
         self._is_closed = False
-        become_subreaper()
         _owners.add(self)
 
     async def spawn(
@@ -83,12 +82,13 @@ class ProcessOwner:
         if self._is_closed:
             raise OSError(errno.ECANCELED, "the session has ended, nothing can be started any more")
         self._open = {process for process in self._open if process.is_open}
+        become_subreaper()
         self._watchdog.start()
         return start(launch, tty=tty, open_stdin=open_stdin)
 
     def alive(self) -> list[int]:
         """Return the commands that run and what ended commands left behind."""
-        return [*self._running, *(facts.pid for facts in self._strays())]
+        return [*self._running, *(facts.pid for facts in self._strays(process_table()))]
 
     async def aclose(self) -> None:
         """Kill everything, descendants included, and reap it."""
@@ -116,7 +116,7 @@ class ProcessOwner:
         watchdog = self._watchdog.pid
         return {*self._running} if watchdog is None else {*self._running, watchdog}
 
-    def _strays(self) -> list[ProcessFacts]:
+    def _strays(self, table: list[ProcessFacts]) -> list[ProcessFacts]:
         """Return what came back from our commands.
 
         What has left its command's session cannot be told apart from what another owner's commands
@@ -125,17 +125,19 @@ class ProcessOwner:
         is_only = all(owner is self for owner in _owners)
         return [
             facts
-            for facts in strays(process_table(), _all_known())
+            for facts in strays(table, _all_known())
             if is_only or facts.session in self._sessions
         ]
 
     def _kill_round(self) -> bool:
         """Kill what is left; tells whether anything was."""
         reap_strays(_all_known())
-        if not self._running and not has_children():
-            return False
+        if not self._running:
+            self._watchdog.stop()  # it would count as a child that is left
+            if not has_children():
+                return False
         table = process_table()
-        left_behind = self._strays()
+        left_behind = self._strays(table)
         for pid in (*self._running, *(facts.pid for facts in left_behind)):
             kill_tree(pid, table)
         return bool(self._running or left_behind)

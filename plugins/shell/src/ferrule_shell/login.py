@@ -7,7 +7,6 @@ and every command gets its effect without its cost.
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Mapping
 from typing import Final
 
@@ -59,7 +58,7 @@ class LoginEnvironment:
 
 async def _profile_changes(shell: str, context: ToolContext) -> Mapping[str, str]:
     plain = context.environment()
-    mark = secrets.token_hex(8)  # what the profile prints stands before it
+    mark = os.urandom(8).hex()  # what the profile prints stands before it
     script = f"printf '%s\\0' {mark}; env -0"
     command = Command((shell, "-lc", script), context.cwd, plain)
     process = await context.sandbox.spawn(command)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -38,7 +38,7 @@ class Reply:
             state = f"Process exited with code {self.exit_code}"
         header = "\n".join(
             [
-                f"Chunk ID: {secrets.token_hex(3)}",
+                f"Chunk ID: {os.urandom(3).hex()}",
                 f"Wall time: {self.seconds:.4f} seconds",
                 state,
                 *self.notices,

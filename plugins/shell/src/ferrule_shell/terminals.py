@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import os
 import time
 from collections.abc import Callable
 from typing import Final
@@ -28,14 +28,13 @@ class Terminals:
         self.background = Background()
         self.login = LoginEnvironment(self.background)
         self._commands: dict[int, RunningCommand] = {}
-        self._numbers = random.Random()  # noqa: S311 -- a name, not a secret
         self._notices: list[str] = []
 
     def start(self, make: Callable[[int], RunningCommand]) -> RunningCommand:
         """Number a command and follow it."""
-        number = self._numbers.choice(_ID_RANGE)
+        number = _any_number()
         while number in self._commands:
-            number = self._numbers.choice(_ID_RANGE)
+            number = _any_number()
         command = self._commands[number] = make(number)
         self.background.start(command.follow())
         return command
@@ -83,6 +82,10 @@ class Terminals:
         self._commands.clear()
         await self.background.aclose()
         _by_session.pop(self._key, None)
+
+
+def _any_number() -> int:
+    return _ID_RANGE[int.from_bytes(os.urandom(4)) % len(_ID_RANGE)]
 
 
 _by_session: WeakValueDictionary[str, Terminals] = WeakValueDictionary()
