@@ -11,12 +11,7 @@ from typing import Final
 from ferrule.entry import Entry
 from ferrule_hookspecs.slots import COMMAND_GROUP, HOOK_GROUP, TOOL_GROUP
 
-_HOOK_WORDS: Final = {
-    "assess": "may refuse",
-    "gather": "adds to",
-    "observe": "watches",
-    "rewrite": "may replace",
-}
+_POWERS: Final = {"assess": ", and refuse", "gather": "", "observe": "", "rewrite": ""}
 _GROUP_WORDS: Final = {
     TOOL_GROUP: "offers the model the tool",
     COMMAND_GROUP: "adds the command",
@@ -38,9 +33,10 @@ def in_words(entries: Sequence[Entry]) -> str:
     """
     first = entries[0]
     publisher = first.publisher or "an unnamed publisher"
-    kind = "a checkout" if first.is_dev or first.is_editable else "an installed package"
+    is_checkout = first.is_dev or first.is_editable
+    place = f"a checkout in {first.roots[0]}" if is_checkout else f"installed in {first.location}"
     lines = [
-        f"{first.distribution} {first.version} by {publisher}, {kind} in {first.location}",
+        f"{first.distribution} {first.version} by {publisher}, {place},",
         "runs in the process of Ferrule, with all of your rights, and",
     ]
     for entry in entries:
@@ -59,6 +55,6 @@ def _phrases(entry: Entry) -> list[str]:
     for hook in entry.hooks:
         contract = markers.HOOK_CONTRACTS.get(hook)
         summary = (getattr(hooks, hook, None).__doc__ or hook).partition("\n")[0].rstrip(".")
-        verb = _HOOK_WORDS[contract.kind] if contract else "serves"
-        phrases.append(f"{verb}: {summary.lower()} ({hook})")
+        power = _POWERS[contract.kind] if contract else ""
+        phrases.append(f"may {summary[0].lower()}{summary[1:]}{power} ({hook})")
     return phrases

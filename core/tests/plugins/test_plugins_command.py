@@ -91,7 +91,7 @@ def test_plugins_are_listed_even_where_the_configuration_cannot_be_read(site, mo
 def test_show_says_in_words_what_a_plugin_does(site, run):
     site.add_hooks("guard", GUARD)
     site.manager()
-    assert "may refuse: judge a tool call before it runs" in run("show", "acme-guard")
+    assert "may judge a tool call before it runs, and refuse" in run("show", "acme-guard")
     with pytest.raises(FerruleError, match="no plugin 'absent' is installed"):
         run("show", "absent")
 

@@ -134,7 +134,8 @@ def _lines(standings: Sequence[Standing]) -> list[str]:
     for distribution in sorted({s.entry.distribution for s in standings}):
         theirs = [s for s in standings if s.entry.distribution == distribution]
         first = theirs[0].entry
-        lines.append(f"{distribution} {first.version}  [{_kind(first)}] {first.location}")
+        place = first.roots[0] if first.is_editable else first.location
+        lines.append(f"{distribution} {first.version}  [{_kind(first)}] {place}")
         if changes := _changes(first):
             lines.append(f"  ! changed since first seen ({first.first_seen[:10]}): {changes}")
         for standing in theirs:
