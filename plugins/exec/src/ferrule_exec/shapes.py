@@ -68,7 +68,9 @@ def _file_change(item: Shape) -> Shape:
         {"path": change["path"], "kind": change["kind"]["type"]} for change in item["changes"]
     ]
     changes.sort(key=lambda change: change["path"])
-    return {"type": "file_change", "changes": changes, "status": _status(item)}
+    # Clients know two ends of a patch only; that it was refused is in the tool's answer.
+    status = "failed" if item["status"] == "declined" else _status(item)
+    return {"type": "file_change", "changes": changes, "status": status}
 
 
 def _mcp_call(item: Shape) -> Shape:
