@@ -87,6 +87,7 @@ class Sampler:
                 if not error.retryable or attempt > bound:
                     await self._after(current, sample, error)
                     raise
+                sample.has_calls = False  # their answers go out with the next attempt
                 self._report_retry(error, attempt, bound)
                 await anyio.sleep(_delay(error, attempt))
                 current = request()

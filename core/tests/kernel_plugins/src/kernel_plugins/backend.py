@@ -1,0 +1,43 @@
+"""A sandbox backend for tests that run no commands: it confines files by the kernel's evaluator."""
+
+from __future__ import annotations
+
+from ferrule_hookspecs.sandbox import Capabilities, Launch
+
+FEATURES = frozenset(
+    {
+        "filesystem",
+        "protected_paths",
+        "missing_names",
+        "deny_read",
+        "network",
+        "unix_sockets",
+        "pids",
+        "ipc",
+        "seccomp",
+        "proc_sys",
+        "resources",
+    }
+)
+
+
+class StagedBackend:
+    name = "staged"
+
+    def __init__(self, context) -> None:
+        self.context = context
+
+    def probe(self):
+        return Capabilities(True, "a test backend", FEATURES)
+
+    def prepare(self, policy, command):
+        return Launch(command.argv, command.env, command.cwd)
+
+    def classify(self, policy, result):
+        return None
+
+    def files(self, policy):
+        return None
+
+    async def aclose(self) -> None:
+        return None

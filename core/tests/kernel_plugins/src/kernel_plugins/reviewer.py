@@ -1,0 +1,35 @@
+"""A reviewer that decides what the stage says."""
+
+from __future__ import annotations
+
+import anyio
+
+from kernel_plugins import stage
+
+
+class StagedReviewer:
+    name = "staged"
+
+    def __init__(self, context) -> None:
+        self.context = context
+
+    async def review(self, request, context):
+        stage.review_requests.append(request)
+        decision = stage.reviews.popleft()
+        if isinstance(decision, Exception):
+            raise decision
+        if decision is None:
+            await anyio.sleep_forever()
+        if decision == "ask the client":
+            question = {
+                "id": 0,
+                "method": "item/commandExecution/requestApproval",
+                "params": {
+                    "threadId": request.thread_id,
+                    "turnId": request.turn_id,
+                    "itemId": request.call.call_id,
+                    "startedAtMs": 0,
+                },
+            }
+            decision = (await context.ask_client(question))["decision"]
+        return {"decision": decision, "reviewer": "staged", "reason": f"the stage says {decision}"}
