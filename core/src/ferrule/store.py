@@ -62,7 +62,8 @@ class JsonlStore:
         return summarize(file)
 
     def list(self, filter_: ThreadFilter) -> Sequence[ThreadSummary]:
-        """List threads, the last changed first."""
+        """List threads, the last changed first; locks of killed processes go by the way."""
+        sweep(self._locks)
         return self._index().list(filter_)
 
     def set_name(self, thread_id: str, name: str) -> None:
