@@ -16,6 +16,13 @@ from ferrule.config.schema import config_schema
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.host import ConfigRequest
 
+GRANULAR = """\
+[approval_policy.granular]
+sandbox_approval = true
+rules = false
+mcp_elicitations = false
+"""
+
 
 @pytest.fixture
 def load(tmp_path):
@@ -91,8 +98,11 @@ def test_a_wrong_value_is_an_error_even_when_not_strict(load, text, message):
     [
         'approval_policy = "untrusted"',
         'approval_policy = "on-failure"',
-        "approval_policy.granular = { sandbox_approval = true, rules = false, "
-         "mcp_elicitations = false }",
+        "[approval_policy.granular]
+sandbox_approval = true
+rules = true
+"
+        "mcp_elicitations = true",
         'model_providers = { x = { wire_api = "anything", settings = { mine = 1 } } }',
         "tools = { mine = { enabled = true, size = 3 }, other = false }",
         'plugins = { allow = ["ferrule-shell", { name = "x", version = "1" }] }',

@@ -112,7 +112,7 @@ def take_apart(argv: Sequence[str]) -> CommandLine:
             at += 1
             continue
         if name not in PLUGIN_OPTIONS and name not in PASSED_OPTIONS:
-            return CommandLine({}, (), None, argv)
+            break
         if not has_value:
             at += 1
             value = argv[at] if at < len(argv) else ""
@@ -122,8 +122,8 @@ def take_apart(argv: Sequence[str]) -> CommandLine:
             passed += [name, value]
         at += 1
     variables = {name: _join(name, values) for name, values in environ.items()}
-    if at >= len(argv):
-        return CommandLine(variables, passed, None, ())
+    if at >= len(argv) or argv[at].startswith("-"):
+        return CommandLine(variables, passed, None, argv[at:])
     return CommandLine(variables, passed, argv[at], argv[at + 1 :])
 
 
