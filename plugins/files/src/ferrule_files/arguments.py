@@ -1,0 +1,47 @@
+"""Reads the arguments of the three tools, and whether the configuration offers them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from ferrule_hookspecs.errors import ToolArgumentError
+from ferrule_hookspecs.plugins import PluginContext
+
+
+def is_switched_on(context: PluginContext, tool: str) -> bool:
+    """Tell whether a tool is offered: one by one, or all three by the feature `file_tools`."""
+    if context.table("features").get("file_tools") is True:
+        return context.table("tools", tool).get("enabled") is not False
+    return context.table("tools", tool).get("enabled") is True
+
+
+def text(arguments: Mapping[str, object], name: str, default: str | None = None) -> str:
+    """Return a text; one without a default must be there and not be empty."""
+    value = arguments.get(name)
+    if value is None and default is not None:
+        return default
+    if value is None or value == "":
+        raise _error(f"missing field `{name}`")
+    if not isinstance(value, str) or "\0" in value:
+        raise _error(f"{name}: expected a text")
+    return value
+
+
+def number(arguments: Mapping[str, object], name: str, default: int, highest: int) -> int:
+    """Return a whole number of at least 1; more than the highest is taken for the highest."""
+    value = arguments.get(name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise _error(f"{name}: expected a whole number of at least 1, not {value!r}")
+    return min(value, highest)
+
+
+def absolute(path: object, cwd: str) -> str:
+    """Make a checked path absolute."""
+    return os.path.normpath(os.path.join(cwd, str(path)))
+
+
+def _error(message: str) -> ToolArgumentError:
+    return ToolArgumentError(f"failed to parse function arguments: {message}")

@@ -1,0 +1,75 @@
+"""The tool `list_dir`: what is in a folder, as a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import aclosing
+from typing import Final, cast
+
+from ferrule_files.arguments import absolute, is_switched_on, number, text
+from ferrule_files.walk import Found, walk
+from ferrule_hookspecs.tools import FunctionSchema, Tool, ToolCall, ToolContext, ToolResult
+
+_MARKS: Final = {"directory": "/", "symlink": "@", "file": "", "other": "?"}
+_PARAMETERS: Final[dict[str, object]] = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "description": "The folder. Default: the working directory."},
+        "depth": {"type": "integer", "description": "How many levels to show. Default 2."},
+        "limit": {"type": "integer", "description": "How many entries to show. Default 200."},
+    },
+    "additionalProperties": False,
+}
+
+
+class ListDir(Tool):
+    """Lists through the sandbox; changes nothing."""
+
+    name = "list_dir"
+    description = (
+        "Lists a folder as a tree, without what git ignores. "
+        "Folders end in `/`, symbolic links in `@`."
+    )
+    parallel = True
+    read_only = True
+
+    def is_enabled(self) -> bool:
+        """Off unless the configuration switches it on."""
+        return is_switched_on(self.context, self.name)
+
+    def schema(self) -> FunctionSchema:
+        """The folder and how much of it."""
+        return FunctionSchema(self.name, self.description, _PARAMETERS)
+
+    def normalize(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        """Fill in what was left out."""
+        return {
+            "path": text(arguments, "path", "."),
+            "depth": number(arguments, "depth", 2, 100),
+            "limit": number(arguments, "limit", 200, 5_000),
+        }
+
+    async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
+        """List the upper levels first, so that a limit cuts what is deepest."""
+        path = absolute(call.arguments["path"], context.cwd)
+        limit = cast("int", call.arguments["limit"])
+        found: list[Found] = []
+        is_cut = False
+        depth = cast("int", call.arguments["depth"])
+        async with aclosing(walk(context.sandbox.files, path, depth=depth)) as entries:
+            async for each in entries:
+                if len(found) == limit:
+                    is_cut = True
+                    break
+                found.append(each)
+        return ToolResult(_tree(path, found, is_cut=is_cut))
+
+
+def _tree(path: str, found: list[Found], *, is_cut: bool) -> str:
+    lines = [f"{path}\n" if found else f"{path} is empty\n"]
+    for each in sorted(found, key=lambda each: each.path.split("/")):
+        *above, name = each.path.split("/")
+        lines.append(f"{'  ' * (len(above) + 1)}{name}{_MARKS[each.kind]}\n")
+    if is_cut:
+        lines.append(f"… more than {len(found)} entries; list a folder below or raise the limit\n")
+    return "".join(lines)
