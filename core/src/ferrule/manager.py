@@ -90,6 +90,18 @@ class PluginManager:
         made = [self._make_tool(name, context) for name in sorted(names, key=_tool_rank)]
         return [tool for tool in made if tool is not None]
 
+    async def session_tools(self, context: PluginContext) -> list[Tool]:
+        """Make every usable tool, those included that plugins offer at run time by a hook."""
+        tools = {tool.name: tool for tool in self.tools(context)}
+        for plugin, offered in await self.hooks.gather("ferrule_tools", context=context):
+            entry = self._active[HOOK_GROUP, plugin]
+            for tool in cast("Sequence[Tool]", offered):
+                if fault := self._offer_fault(entry, tool, tools):
+                    self._report(f"{entry.label}: {fault}")
+                elif self._is_tool_enabled(tool.name) and tool.is_enabled():
+                    tools[tool.name] = tool
+        return sorted(tools.values(), key=lambda tool: _tool_rank(tool.name))
+
     def driver(self, group: str, name: str, context: PluginContext) -> object:
         """Make the driver of a slot that is chosen by name.
 
@@ -134,6 +146,17 @@ class PluginManager:
             and is_required(s.entry, self._governance)
         }
 
+    def _offer_fault(self, entry: Entry, tool: object, tools: Mapping[str, Tool]) -> str:
+        """Say why a tool that a hook offers is left out; empty when it is not."""
+        from ferrule_hookspecs.tools import Tool
+
+        if not isinstance(tool, Tool):
+            return f"hook ferrule_tools offered {type(tool).__name__}, which is not a Tool"
+        owner = distribution_of(TOOL_GROUP, tool.name)
+        if tool.name in tools or owner not in {None, entry.distribution}:
+            return f"the tool {tool.name!r} is left out, as the name is taken; it needs another one"
+        return ""
+
     def _is_tool_enabled(self, name: str) -> bool:
         return self._tool_table(name).get("enabled") is not False
 
@@ -151,7 +174,8 @@ class PluginManager:
         settings = self._tool_table(name)
         try:
             factory = cast("Callable[[PluginContext], Tool]", self.load(TOOL_GROUP, name))
-            return factory(replace(context, settings=settings) if settings else context)
+            tool = factory(replace(context, settings=settings) if settings else context)
+            return tool if tool.is_enabled() else None
         except PluginError as error:
             self._report(str(error))
         except Exception as error:  # noqa: BLE001 -- a tool's constructor may raise anything

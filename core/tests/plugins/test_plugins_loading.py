@@ -10,6 +10,7 @@ import sysconfig
 import venv
 from pathlib import Path
 
+import anyio
 import pytest
 
 from ferrule.entry import Entry
@@ -171,6 +172,44 @@ def test_tools_are_switched_off_by_configuration_and_listed_in_a_fixed_order(sit
     site.add("acme", {f"ferrule.tools:{name}": f"acme_{name}:Ticket" for name in names}, modules)
     manager = site.manager({"tools": {"middle": {"enabled": False}}})
     assert [tool.name for tool in manager.tools(site.context)] == ["alpha", "zeta"]
+
+
+def test_a_tool_that_is_not_enabled_in_its_own_opinion_is_left_out(site, tool_source):
+    source = tool_source("ticket") + "    def is_enabled(self):\n"
+    source += "        return self.context.settings.get('desk') == 'open'\n"
+    site.add("acme", {"ferrule.tools:ticket": "acme_desk4:Ticket"}, {"acme_desk4.py": source})
+    assert site.manager().tools(site.context) == []
+    manager = site.manager({"tools": {"ticket": {"desk": "open"}}})
+    assert [tool.name for tool in manager.tools(site.context)] == ["ticket"]
+
+
+OFFERS = """
+from ferrule_hookspecs import Tool
+class Offered(Tool):
+    name = ""
+    def __init__(self, name):
+        self.name = name
+    async def run(self, call, context): ...
+@hookimpl
+def ferrule_tools(context):
+    return [Offered("zulu"), Offered("ticket"), Offered("exec_command"), Offered("off"), 7]
+"""
+
+
+def test_hook_ferrule_tools_adds_tools_whose_names_are_free(site, tool_source):
+    modules = {"acme_ticket.py": tool_source("ticket")}
+    site.add("acme", {"ferrule.tools:ticket": "acme_ticket:Ticket"}, modules)
+    site.add_hooks("offers", OFFERS)
+    manager = site.manager({"tools": {"off": {"enabled": False}}})
+    tools = anyio.run(manager.session_tools, site.context)
+    assert [(tool.name, type(tool).__name__) for tool in tools] == [
+        ("ticket", "Ticket"),
+        ("zulu", "Offered"),
+    ]
+    taken, reserved, no_tool = site.reports
+    assert "the tool 'ticket' is left out" in taken
+    assert "the tool 'exec_command' is left out" in reserved
+    assert "offered int" in no_tool
 
 
 def test_r04_safe_mode_and_no_plugin_act_before_any_import(site, tmp_path):
