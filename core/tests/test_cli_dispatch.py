@@ -135,6 +135,13 @@ def test_without_a_command_the_help_is_shown_and_it_counts_as_wrong_usage(ferrul
     assert "Commands:" in run.stdout + run.stderr
 
 
+def test_a_part_of_ours_that_is_not_installed_is_named(ferrule):
+    run = ferrule("--no-plugin", "ferrule-replay", "demo")
+    assert run.returncode == 1
+    assert run.stderr.startswith("error: ")
+    assert "ferrule-replay" in run.stderr
+
+
 @pytest.mark.parametrize(
     ("argv", "text"),
     [(["exce"], "Did you mean 'exec'?"), (["--safe-mod"], "No such option"), (["zzz"], "No such")],
@@ -216,7 +223,7 @@ def test_a_command_of_a_plugin_that_is_switched_off_is_not_imported(ferrule, rul
     run = ferrule("acme", dev=True)
     assert run.returncode == 1
     assert "not used" in run.stderr
-    assert "acme" not in ferrule("--help", dev=True).stdout
+    assert "  acme " not in ferrule("--help", dev=True).stdout
     assert list(ferrule.checkout.glob("*.imported")) == []
 
 

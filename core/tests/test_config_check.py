@@ -98,11 +98,7 @@ def test_a_wrong_value_is_an_error_even_when_not_strict(load, text, message):
     [
         'approval_policy = "untrusted"',
         'approval_policy = "on-failure"',
-        "[approval_policy.granular]
-sandbox_approval = true
-rules = true
-"
-        "mcp_elicitations = true",
+        GRANULAR,
         'model_providers = { x = { wire_api = "anything", settings = { mine = 1 } } }',
         "tools = { mine = { enabled = true, size = 3 }, other = false }",
         'plugins = { allow = ["ferrule-shell", { name = "x", version = "1" }] }',

@@ -96,6 +96,8 @@ def _run(argv: Sequence[str], environ: MutableMapping[str, str]) -> int:
         return _show_usage(argv, host)
     entry = find_command(host, line.command)
     if entry is None:
+        if missing := _missing(line.command):
+            raise PluginError(missing)
         return _show_usage(argv, host)
     return _call(entry, [*line.passed, *line.rest], host)
 
@@ -187,14 +189,16 @@ def invoke(host: LocalHost, command: str, argv: Sequence[str]) -> int:
     """
     entry = find_command(host, command)
     if entry is None:
-        from ferrule.catalog import distribution_of
-
-        mend = distribution_of(COMMANDS, command)
-        raise PluginError(
-            f"there is no command {command!r}"
-            + (f"; install {mend} to have it" if mend else "; see ferrule --help")
-        )
+        raise PluginError(_missing(command) or f"there is no command {command!r}")
     return _call(entry, argv, host)
+
+
+def _missing(command: str) -> str:
+    """Say which of our distributions has a command; empty for a name that is nobody's."""
+    from ferrule.catalog import distribution_of
+
+    distribution = distribution_of(COMMANDS, command)
+    return f"the command {command!r} is part of {distribution}; install it" if distribution else ""
 
 
 def _call(entry: Entry, argv: Sequence[str], host: LocalHost) -> int:
