@@ -1,6 +1,7 @@
 """What is refused, what is only warned about, and how the place is named."""
 
 import os
+import runpy
 from pathlib import Path
 
 import pytest
@@ -155,13 +156,17 @@ def test_the_light_check_agrees_with_pydantic(values):
     assert is_valid == (not list(find_problems(values, ConfigFile)))
 
 
-def test_the_stored_schema_is_the_current_one():
-    import json
-
-    stored = Path(__file__).parents[2] / "docs" / "config.schema.json"
-    assert json.loads(stored.read_text()) == config_schema(), (
-        "run: ferrule config schema > docs/config.schema.json"
-    )
+@pytest.mark.parametrize(
+    ("target", "make", "name"),
+    [
+        ("schema", "schema_text", "config.schema.json"),
+        ("config", "config_keys_page", "config-keys.md"),
+    ],
+)
+def test_generated_pages_are_current(target, make, name):
+    docs = Path(__file__).parents[2] / "docs"
+    generator = runpy.run_path(str(docs / "generate.py"))
+    assert (docs / name).read_text() == generator[make](), f"run: docs/generate.py {target}"
 
 
 def test_every_key_of_the_schema_says_what_it_is():

@@ -113,7 +113,9 @@ def test_what_may_not_be_retried_fails_at_once(bench, stage):
 
 
 def test_an_interrupted_turn_leaves_a_well_formed_history(bench, stage):
-    stage.turns.extend([[call("note"), call("wait", id_="c2"), DONE], [*say("again"), DONE]])
+    stage.turns.append([call("note"), DONE])
+    stage.turns.append([call("wait", id_="c2"), DONE])
+    stage.turns.append([*say("again"), DONE])
 
     async def script(session):
         began = anyio.Event()

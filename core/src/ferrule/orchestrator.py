@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 from ferrule.approvals import asks_after_denial, asks_first, may_ask, policy_name
 from ferrule.attempt import BoundSandbox, CallContext, confined, escalated
 from ferrule.dispatcher import strictest
+from ferrule.frozen import freeze
 from ferrule_hookspecs.errors import FerruleError, PluginError, ToolError
 from ferrule_hookspecs.hooks import Notification
 from ferrule_hookspecs.review import ReviewContext, ReviewOutcome, ReviewRequest, Verdict
@@ -49,6 +50,15 @@ class _Question:
     verdicts: Mapping[str, Verdict] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a call ended; `failure` is why it did not run to a result."""
+
+    call: ToolCall
+    result: ToolResult
+    failure: str | None
+
+
 class Orchestrator:
     """Runs the calls of one turn."""
 
@@ -57,7 +67,7 @@ class Orchestrator:
         self._turn_id = turn_id
         self._info = parts.turn_info(turn_id)
 
-    async def run(self, call: ToolCall) -> ToolResult:
+    async def run(self, call: ToolCall) -> Outcome:
         """Take a normalised call through all phases.
 
         Raises:
@@ -68,7 +78,7 @@ class Orchestrator:
             call = await self._rewritten(call)
         except PluginError as error:
             self._decided(call, "requirement", _refusal(str(error), "hooks"))
-            return await self._refused(call, None, str(error))
+            return self._ended(call, None, "declined", str(error))
         tool = parts.tools[call.tool]
         item = tool.item(call, parts.settings.cwd)
         if item is not None:
@@ -76,19 +86,26 @@ class Orchestrator:
         try:
             result = await self._approved_run(call, tool, item)
         except CallRefusedError as error:
-            return await self._refused(call, item, str(error))
+            return self._ended(call, item, "declined", str(error))
         except TurnCancelledError as error:
-            await self._refused(call, item, str(error))
+            self._ended(call, item, "declined", str(error))
             raise
         except FerruleError as error:
-            return await self._failed(call, item, str(error))
+            return self._ended(call, item, "failed", str(error))
         except Exception as error:  # noqa: BLE001 -- a tool is a plugin: its fault is one failed call
-            return await self._failed(
-                call, item, f"{call.tool} failed: {type(error).__name__}: {error}"
-            )
+            reason = f"{call.tool} failed: {type(error).__name__}: {error}"
+            return self._ended(call, item, "failed", reason)
         self._complete(item, result)
-        await parts.hooks.observe("ferrule_tool_after", call=call, result=result, turn=self._info)
-        return result
+        return Outcome(call, result, None)
+
+    async def report(self, outcome: Outcome) -> None:
+        """Tell the plugins how a call ended; its answer is stored before."""
+        call, result, failure = outcome.call, outcome.result, outcome.failure
+        observe = self._parts.hooks.observe
+        if failure is None:
+            await observe("ferrule_tool_after", call=call, result=result, turn=self._info)
+        else:
+            await observe("ferrule_tool_failure", call=call, reason=failure, turn=self._info)
 
     async def _rewritten(self, call: ToolCall) -> ToolCall:
         answer = await self._parts.hooks.rewrite("ferrule_tool_rewrite", call=call, turn=self._info)
@@ -96,7 +113,8 @@ class Orchestrator:
             return call
         if not isinstance(answer, ToolCall) or answer.tool not in self._parts.tools:
             raise PluginError(f"a plugin rewrote a call of {call.tool!r} to something unknown")
-        return replace(answer, call_id=call.call_id, requested_tool=call.tool)
+        arguments = cast("Mapping[str, object]", freeze(answer.arguments))
+        return replace(answer, call_id=call.call_id, requested_tool=call.tool, arguments=arguments)
 
     async def _approved_run(
         self, call: ToolCall, tool: Tool, item: ThreadItem | None
@@ -266,21 +284,17 @@ class Orchestrator:
             }
         )
 
-    async def _refused(self, call: ToolCall, item: ThreadItem | None, reason: str) -> ToolResult:
-        result = ToolResult(reason, success=False, item=ended_item(item, "declined", reason))
+    def _ended(
+        self,
+        call: ToolCall,
+        item: ThreadItem | None,
+        status: Literal["declined", "failed"],
+        reason: str,
+    ) -> Outcome:
+        """Complete the item of a call that gave no result of its own."""
+        result = ToolResult(reason, success=False, item=ended_item(item, status, reason))
         self._complete(item, result)
-        await self._parts.hooks.observe(
-            "ferrule_tool_failure", call=call, reason=reason, turn=self._info
-        )
-        return result
-
-    async def _failed(self, call: ToolCall, item: ThreadItem | None, reason: str) -> ToolResult:
-        result = ToolResult(reason, success=False, item=ended_item(item, "failed", reason))
-        self._complete(item, result)
-        await self._parts.hooks.observe(
-            "ferrule_tool_failure", call=call, reason=reason, turn=self._info
-        )
-        return result
+        return Outcome(call, result, reason)
 
     def _complete(self, item: ThreadItem | None, result: ToolResult) -> None:
         recorder = self._parts.recorder

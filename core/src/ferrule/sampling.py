@@ -175,12 +175,13 @@ class CallRunner:
                     self._store(key, "not run: the turn was cancelled")
                     return
                 try:
-                    result = await self._orchestrator.run(call)
+                    outcome = await self._orchestrator.run(call)
                 except TurnCancelledError as error:
                     self.cancelled = error
                     self._store(key, str(error))
-                else:
-                    self._store(key, result.output)
+                    return
+                self._store(key, outcome.result.output)
+                await self._orchestrator.report(outcome)
 
         group.start_soon(run, call)
 

@@ -25,7 +25,7 @@ from ferrule_hookspecs.host import SessionFacts, ThreadOptions
 from ferrule_hookspecs.plugins import PluginContext
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ferrule.kernel import LocalKernel
     from ferrule.manager import PluginManager
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode
     from ferrule_hookspecs.store import RolloutRecord, ThreadStore, ThreadWriter
     from ferrule_hookspecs.threads import Thread
+    from ferrule_hookspecs.tools import Tool
 
 _COMPACT_SHARE: Final = 0.9
 _TOKEN_LIMIT: Final = 10_000
@@ -83,26 +84,17 @@ class ThreadService:
             ThreadBusyError: Somebody else writes it.
         """
         store = self._kernel.store(options.config.values)
-        writer = store.open(thread_id)
-        records = store.read(thread_id)
-        opening = _Opening("resume", thread_id, options, records, writer)
-        opening.history = read_history(records)
-        return await self._open(opening)
+        opening = _Opening("resume", thread_id, options, writer=store.open(thread_id))
+        return await self._open(opening, lambda: _recall(opening, store.read(thread_id)))
 
     async def fork(self, thread_id: str, options: ThreadOptions) -> Session:
         """Open a new thread that begins with a copy of a stored one."""
         store = self._kernel.store(options.config.values)
         records = store.read(thread_id)
-        new_id = uuid7()
-        copies = copy_for_fork(records, new_id)
-        writer = None
+        opening = _Opening("fork", uuid7(), options, forked_from=thread_id)
         if not options.ephemeral:
-            writer = store.create(new_id, created_at=time.time())
-            for type_, payload in copies:
-                writer.append(type_, payload)
-        opening = _Opening("fork", new_id, options, records, writer, forked_from=thread_id)
-        opening.history = read_history(records)
-        return await self._open(opening)
+            opening.writer = store.create(opening.thread_id, created_at=time.time())
+        return await self._open(opening, lambda: _recall(opening, records, copy=True))
 
     def history(self, thread_id: str) -> Sequence[HistoryItem]:
         """Read the model's side of a stored thread."""
@@ -113,8 +105,10 @@ class ThreadService:
         for session in self._sessions:
             await session.close()
 
-    async def _open(self, opening: _Opening) -> Session:
+    async def _open(self, opening: _Opening, recall: Callable[[], None] = lambda: None) -> Session:
+        """Build a session; whatever fails gives back the writer's lock."""
         try:
+            recall()
             return await self._build(opening)
         except BaseException:
             if opening.writer is not None:
@@ -135,7 +129,11 @@ class ThreadService:
         settings = _settings(options)
         parts = self._parts(opening, context, manager, plugins, recorder, settings)
         thread = _thread(opening, plugins.provider_name, settings.model)
-        conversation = await self._conversation(opening, parts, thread)
+        if opening.source == "startup":
+            recorder.record("session_meta", _session_meta(opening, thread))
+        self._kernel.listen(recorder.warning)
+        parts.tools = await _tools(manager, context, recorder)
+        conversation = await self._conversation(opening, parts)
         session = LiveSession(
             thread,
             _facts(parts, plugins),
@@ -152,7 +150,6 @@ class ThreadService:
         queue.put({"method": "thread/started", "params": {"thread": thread}})
         for warning in options.config.warnings:
             recorder.warning(warning)
-        self._kernel.listen(recorder.warning)
         self._kernel.group.start_soon(session.run, self._kernel.group)
         await self._announce(parts, opening)
         return session
@@ -172,7 +169,7 @@ class ThreadService:
             settings=settings,
             hooks=manager.hooks,
             provider=plugins.provider,
-            tools={tool.name: tool for tool in manager.tools(context)},
+            tools={},
             reviewer=lambda: plugins.reviewer,
             backend=lambda: plugins.backend,
             unconfined=lambda: plugins.unconfined,
@@ -182,13 +179,10 @@ class ThreadService:
             parent_thread_id=opening.options.parent_thread_id,
         )
 
-    async def _conversation(
-        self, opening: _Opening, parts: SessionParts, thread: Thread
-    ) -> Conversation:
+    async def _conversation(self, opening: _Opening, parts: SessionParts) -> Conversation:
         """Write what a thread begins with, unless it goes on from what is stored."""
         if opening.source != "startup":
             return Conversation(parts.recorder, opening.history)
-        parts.recorder.record("session_meta", _session_meta(opening, thread))
         answers = await parts.hooks.gather("ferrule_context_fragments", context=parts.context)
         fragments = sorted(
             (
@@ -219,6 +213,34 @@ class ThreadService:
                 context=parts.context,
                 parent_thread_id=parts.parent_thread_id,
             )
+
+
+def _recall(opening: _Opening, records: Sequence[RolloutRecord], *, copy: bool = False) -> None:
+    """Take over a stored thread's history, and for a fork copy its records."""
+    options = opening.options
+    opening.records = records
+    opening.history = read_history(records)
+    if copy and opening.writer is not None:
+        changes = {"cwd": options.cwd, "source": options.source, "name": options.name}
+        for type_, payload in copy_for_fork(records, opening.thread_id, changes):
+            opening.writer.append(type_, payload)
+
+
+async def _tools(
+    manager: PluginManager, context: PluginContext, recorder: Recorder
+) -> dict[str, Tool]:
+    """Collect the tools of a session, those with fixed names first."""
+    tools = {tool.name: tool for tool in manager.tools(context) if tool.is_enabled()}
+    for plugin, offered in await manager.hooks.gather("ferrule_tools", context=context):
+        for tool in cast("Sequence[Tool]", offered):
+            if tool.name in tools:
+                recorder.warning(
+                    f"plugin {plugin!r} offers a tool named {tool.name!r}, which is taken;"
+                    " it is left out"
+                )
+            else:
+                tools[tool.name] = tool
+    return tools
 
 
 def _settings(options: ThreadOptions) -> Settings:

@@ -118,6 +118,28 @@ def test_r03_an_import_that_hangs_is_given_up_and_the_others_are_probed(site):
     assert probes[1].fault.startswith("its import did not end within 1.5 s")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="named pipes")
+def test_an_import_that_hangs_does_not_outlive_a_host_that_is_killed(site, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    site.add_hooks(
+        "hangs",
+        f"import threading\nalive = open({str(pipe)!r}, 'w')\nprint('up', file=alive, flush=True)\n"
+        "threading.Event().wait()\n",
+    )
+    code = f"""
+from ferrule.index import build_index
+from ferrule.manager import PluginManager
+PluginManager(build_index([{str(site.folder)!r}], {site.environ!r}), {{}}, report=print)
+"""
+    host = subprocess.Popen([sys.executable, "-c", code])
+    with pipe.open() as alive:
+        assert alive.readline() == "up\n"
+        host.kill()
+        host.wait()
+        assert alive.read() == ""  # reached only when nobody holds the pipe open any more
+
+
 def test_r03_a_thread_left_running_by_an_import_does_not_hold_the_probe(site):
     site.add_hooks(
         "thread", "import threading; threading.Thread(target=threading.Event().wait).start()"

@@ -1,0 +1,216 @@
+"""Every hook is called where its documentation says, with the arguments it names."""
+
+import pytest
+from kernel_plugins.speech import DONE, USAGE, call, say
+from kernel_plugins.tools import Note
+
+from ferrule_hookspecs.errors import ProviderError
+from ferrule_hookspecs.hooks import ContextFragment, Continue, PromptReply
+from ferrule_hookspecs.review import Verdict
+
+
+def calls_of(stage, name):
+    return [arguments for called, arguments in stage.hook_calls if called == name]
+
+
+@pytest.fixture
+def plain(bench, stage):
+    """Run one turn with one call."""
+    stage.turns.extend([[call("note", '{"text": "x"}'), DONE], [*say("the end"), DONE]])
+
+    def run(**hooks):
+        stage.hooks.update(hooks)
+        bench.turn("hello")
+        return bench
+
+    return run
+
+
+def test_hook_ferrule_tools(plain, stage):
+    class Extra(Note):
+        name = "extra"
+
+    plain(ferrule_tools=lambda context: [Extra(context)])
+
+    assert "extra" in [tool.name for tool in stage.requests[0].tools]
+
+
+def test_hook_ferrule_tools_cannot_take_a_name_that_is_taken(plain, stage):
+    bench = plain(ferrule_tools=lambda context: [Note(context)])
+
+    assert [tool.name for tool in stage.requests[0].tools].count("note") == 1
+    assert any("note" in params["message"] for params in bench.of("warning"))
+
+
+def test_hook_ferrule_context_fragments(plain, stage):
+    plain(ferrule_context_fragments=[ContextFragment("House rule: be kind.")])
+
+    assert "House rule: be kind." in str(stage.requests[0].input[1])
+
+
+def test_hook_ferrule_tool_rewrite(plain, stage):
+    plain()
+
+    (arguments,) = calls_of(stage, "ferrule_tool_rewrite")
+    assert arguments["call"].tool == "note"
+
+
+def test_hook_ferrule_tool_before(plain, stage):
+    plain(ferrule_tool_before=Verdict.deny("no"))
+
+    assert stage.ran == []
+
+
+def test_hook_ferrule_permission_request(plain, stage, bench):
+    plain(ferrule_tool_before=Verdict.ask("may it?"))
+
+    assert calls_of(stage, "ferrule_permission_request") == []  # under `never` nobody is asked
+
+
+def test_hook_ferrule_session_start(plain, stage):
+    plain()
+
+    (arguments,) = calls_of(stage, "ferrule_session_start")
+    assert arguments["source"] == "startup"
+
+
+def test_hook_ferrule_session_end(plain, stage):
+    plain()
+
+    (arguments,) = calls_of(stage, "ferrule_session_end")
+    assert arguments["reason"] == "closed"
+
+
+def test_hook_ferrule_prompt_submit(plain, stage):
+    plain(ferrule_prompt_submit=PromptReply(context="It is raining."))
+
+    assert "It is raining." in str(stage.requests[0].input[-1])
+
+
+def test_hook_ferrule_prompt_submit_may_refuse_the_input(plain, stage):
+    bench = plain(ferrule_prompt_submit=PromptReply(block_reason="not on Sundays"))
+
+    assert stage.requests == []
+    assert "not on Sundays" in bench.of("turn/completed")[0]["turn"]["error"]["message"]
+
+
+def test_hook_ferrule_turn_start(plain, stage):
+    bench = plain()
+
+    (arguments,) = calls_of(stage, "ferrule_turn_start")
+    assert arguments["turn"].turn_id == bench.of("turn/started")[0]["turn"]["id"]
+
+
+def test_hook_ferrule_turn_end(plain, stage):
+    plain()
+
+    (arguments,) = calls_of(stage, "ferrule_turn_end")
+    assert arguments["outcome"]["status"] == "completed"
+
+
+def test_hook_ferrule_request_before(plain, stage):
+    plain()
+
+    assert [a["request"] for a in calls_of(stage, "ferrule_request_before")] == stage.requests
+
+
+def test_hook_ferrule_request_after(plain, stage):
+    plain()
+
+    first, second = calls_of(stage, "ferrule_request_after")
+    assert first["items"][0]["name"] == "note"
+    assert second["usage"] == USAGE
+    assert second["error"] is None
+
+
+def test_hook_ferrule_request_after_sees_a_failure(bench, stage):
+    stage.turns.append([ProviderError("no", kind="badRequest")])
+
+    bench.turn()
+
+    (arguments,) = calls_of(stage, "ferrule_request_after")
+    assert arguments["error"] == {"message": "no", "codexErrorInfo": "badRequest"}
+
+
+def test_hook_ferrule_tool_after(plain, stage):
+    plain()
+
+    (arguments,) = calls_of(stage, "ferrule_tool_after")
+    assert arguments["result"].output == "noted x"
+
+
+def test_hook_ferrule_tool_failure(plain, stage):
+    plain(ferrule_tool_before=Verdict.deny("no"))
+
+    (arguments,) = calls_of(stage, "ferrule_tool_failure")
+    assert arguments["reason"] == "no"
+
+
+def test_hook_ferrule_compact_before(bench, stage):
+    bench.configure('compactor = "staged"\nmodel_auto_compact_token_limit = 10')
+    stage.hooks["ferrule_compact_before"] = Verdict.deny("keep it")
+    stage.turns.extend([[call("note"), DONE], [*say("ok"), DONE]])
+
+    bench.turn()
+
+    (arguments,) = calls_of(stage, "ferrule_compact_before")
+    assert arguments["reason"] == "auto"
+    assert bench.items("contextCompaction") == []
+
+
+def test_hook_ferrule_compact_after(bench, stage):
+    bench.configure('compactor = "staged"\nmodel_auto_compact_token_limit = 10')
+    stage.turns.extend([[call("note"), DONE], [*say("ok"), DONE]])
+
+    bench.turn()
+
+    (arguments,) = calls_of(stage, "ferrule_compact_after")
+    assert arguments["summary"] == "compacted: auto"
+
+
+def test_hook_ferrule_subagent_start(bench, stage):
+    stage.turns.append([*say("ok"), DONE])
+
+    bench.turn(parent_thread_id="parent")
+
+    (arguments,) = calls_of(stage, "ferrule_subagent_start")
+    assert arguments["parent_thread_id"] == "parent"
+
+
+def test_hook_ferrule_subagent_stop(bench, stage):
+    stage.turns.append([*say("ok"), DONE])
+
+    bench.turn(parent_thread_id="parent")
+
+    assert [name for name, _ in stage.hook_calls][-2:] == [
+        "ferrule_subagent_stop",
+        "ferrule_session_end",
+    ]
+
+
+def test_hook_ferrule_turn_stop(bench, stage):
+    stage.turns.extend([[*say("done?"), DONE], [*say("really done"), DONE]])
+    answers = iter([Continue("Are you sure?"), None])
+    stage.hooks["ferrule_turn_stop"] = lambda turn, last_message: next(answers)
+
+    bench.turn()
+
+    assert "Are you sure?" in str(stage.requests[1].input[-1])
+
+
+def test_hook_ferrule_turn_stop_cannot_prolong_a_turn_for_ever(bench, stage):
+    stage.turns.extend([*say("done?"), DONE] for _ in range(20))
+    stage.hooks["ferrule_turn_stop"] = Continue("more")
+
+    bench.turn()
+
+    assert len(stage.requests) == 9
+
+
+def test_hook_ferrule_notify(plain, stage):
+    plain()
+
+    (arguments,) = calls_of(stage, "ferrule_notify")
+    assert arguments["notification"].kind == "turn_complete"
+    assert arguments["notification"].last_message == "the end"
+    assert arguments["notification"].input_messages == ("hello",)
