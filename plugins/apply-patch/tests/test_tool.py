@@ -195,6 +195,15 @@ def test_a_here_document_around_the_patch_is_forgiven(bench):
     assert bench.tree() == {"h.txt": "x\n"}
 
 
+def test_a_very_large_file_is_edited_in_one_place(bench):
+    lines = [f"line {number} of a large file\n" for number in range(100_000)]
+    bench.write({"f": "".join(lines)})
+    result = bench.apply(update("line 99990 of a large file", "new"))
+    lines[99_990] = "new\n"
+    assert bench.tree()["f"] == "".join(lines)
+    assert result.item["changes"][0]["diff"].startswith("@@ -99988,7 +99988,7 @@\n")
+
+
 def test_a_name_with_a_nul_byte_is_an_error_of_the_patch(bench):
     result = bench.apply("*** Begin Patch\n*** Add File: a\0b\n+x\n*** End Patch")
     assert not result.success

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.sandbox import FileSystem
 
 _SHELL_HEADER: Final = "Wall time: 0.0000 seconds\nOutput:\n"
+_LARGE: Final = 1024 * 1024  # bytes; planning beyond it is felt by who shares the event loop
 _INPUT_KEYS: Final = ("input", "patch")
 
 
@@ -123,7 +124,11 @@ async def _planned(
     from ferrule_apply_patch.plan import make_plan, touched_paths
 
     states = {path: await _state(files, path) for path in touched_paths(sections, resolve)}
-    return make_plan(sections, resolve, states)
+    if sum(len(state.data or b"") for state in states.values()) < _LARGE:
+        return make_plan(sections, resolve, states)
+    from anyio import to_thread
+
+    return await to_thread.run_sync(make_plan, sections, resolve, states)
 
 
 async def _state(files: FileSystem, path: str) -> FileState:
