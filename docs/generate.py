@@ -1,8 +1,10 @@
-"""Writes what the code knows better than a writer: `python docs/generate.py hooks|api`.
+"""Writes what the code knows better than a writer: `python docs/generate.py TARGET`.
 
 `hooks` writes docs/hooks.md from the docstrings of the hook specifications, `api` writes
-hookspecs/api.json, the golden file of the contract. Tests of the contract fail when either is not
-up to date, so that a change of the contract is always a change somebody looked at.
+hookspecs/api.json, the golden file of the contract, `config` and `schema` write
+docs/config-keys.md and docs/config.schema.json from the definition of the configuration. Tests
+fail when one of them is not up to date, so that a change of the contract or of the configuration
+is always a change somebody looked at.
 """
 
 from __future__ import annotations
@@ -44,6 +46,16 @@ FERRULE_ORDER = {"before": ["audit"], "after": ["acme-policy"], "outermost": Fal
 
 A hook module runs inside the process of Ferrule, with all rights of the user: it is trusted code.
 """
+
+_TABLE_HEAD = "| key | value | meaning |\n|---|---|---|"
+_KEYS_HEAD = f"""# Configuration keys
+
+<!-- Written by `python docs/generate.py config` from core/src/ferrule/config/model.py -->
+
+How the files are found and laid over each other is told in [config.md](config.md). A table's own
+keys follow below under its name.
+
+{_TABLE_HEAD}"""
 
 
 def hooks_page() -> str:
@@ -152,11 +164,52 @@ def _function_api(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     return f"{prefix}({ast.unparse(node.args)}){returns}"
 
 
+def config_keys_page() -> str:
+    """Return docs/config-keys.md: every key with its type and its one line of help."""
+    from ferrule.config.check import describe, table_type
+    from ferrule.config.model import ConfigFile
+    from ferrule.config.schema import config_schema
+
+    schema = config_schema()
+    rows = [_KEYS_HEAD]
+    for key, kind in table_type(ConfigFile).known.items():
+        rows.append(_key_row(key, describe(kind), schema["properties"][key]))
+    for table, facts in sorted(schema["$defs"].items()):
+        definition = _definition(table)
+        if definition is None:
+            continue
+        known = table_type(definition).known
+        rows += ["", f"## {table}", "", facts.get("description", ""), "", _TABLE_HEAD]
+        rows += [_key_row(k, describe(v), facts["properties"][k]) for k, v in known.items()]
+    return "\n".join(rows) + "\n"
+
+
+def _definition(name: str) -> type | None:
+    from ferrule.config import settings
+
+    return getattr(settings, name, None)
+
+
+def _key_row(key: str, kind: str, facts: dict[str, str]) -> str:
+    table = re.search(r"#/\$defs/(\w+)", json.dumps(facts))
+    link = f" ([{table[1]}](#{table[1].lower()}))" if table else ""
+    return f"| `{key}` | {kind}{link} | {facts.get('description', '')} |"
+
+
+def schema_text() -> str:
+    """Return docs/config.schema.json."""
+    from ferrule.config.schema import config_schema
+
+    return json.dumps(config_schema(), indent=2) + "\n"
+
+
 def main() -> int:
     """Write the file that is asked for."""
     targets = {
         "hooks": (ROOT / "docs" / "hooks.md", hooks_page),
         "api": (ROOT / "hookspecs" / "api.json", api_text),
+        "config": (ROOT / "docs" / "config-keys.md", config_keys_page),
+        "schema": (ROOT / "docs" / "config.schema.json", schema_text),
     }
     if len(sys.argv) != 2 or sys.argv[1] not in targets:
         sys.stderr.write(f"usage: python docs/generate.py {'|'.join(targets)}\n")
