@@ -98,7 +98,7 @@ class PluginManager:
             for tool in cast("Sequence[Tool]", offered):
                 if fault := self._offer_fault(entry, tool, tools):
                     self._report(f"{entry.label}: {fault}")
-                elif self._is_tool_enabled(tool.name) and tool.is_enabled():
+                elif self._is_tool_enabled(tool.name) and self._is_willing(entry, tool):
                     tools[tool.name] = tool
         return sorted(tools.values(), key=lambda tool: _tool_rank(tool.name))
 
@@ -157,6 +157,13 @@ class PluginManager:
             return f"the tool {tool.name!r} is left out, as the name is taken; it needs another one"
         return ""
 
+    def _is_willing(self, entry: Entry, tool: Tool) -> bool:
+        try:
+            return tool.is_enabled()
+        except Exception as error:  # noqa: BLE001 -- a tool may raise anything
+            self._report(_failure(entry, f"cannot offer {tool.name!r}", error))
+            return False
+
     def _is_tool_enabled(self, name: str) -> bool:
         return self._tool_table(name).get("enabled") is not False
 
@@ -175,11 +182,12 @@ class PluginManager:
         try:
             factory = cast("Callable[[PluginContext], Tool]", self.load(TOOL_GROUP, name))
             tool = factory(replace(context, settings=settings) if settings else context)
-            return tool if tool.is_enabled() else None
         except PluginError as error:
             self._report(str(error))
         except Exception as error:  # noqa: BLE001 -- a tool's constructor may raise anything
             self._report(_failure(entry, "cannot be made", error))
+        else:
+            return tool if self._is_willing(entry, tool) else None
         return None
 
     def _entry(self, group: str, name: str) -> Entry:

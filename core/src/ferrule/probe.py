@@ -95,7 +95,7 @@ class _Lines:
         self.is_over = False
         with suppress(OSError):  # a child that is gone already shows as the end of its output
             process.stdin.write(request)
-            process.stdin.close()
+            process.stdin.flush()  # left open: its end tells the child that its parent is gone
 
     def next(self, limit_s: float) -> bytes | None:
         """Return the next line; None when the child ended or the deadline passed."""
@@ -137,3 +137,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except OSError:
         process.kill()
     process.wait()
+    if process.stdin is not None:
+        with suppress(OSError):
+            process.stdin.close()
