@@ -156,3 +156,22 @@ def test_many_commands_run_side_by_side():
         return outputs
 
     assert anyio.run(main) == [f"{number}\n".encode() for number in range(20)]
+
+
+def test_an_interrupt_passes_by_a_wrapper_that_leaves_the_terminal_to_its_command():
+    command = "trap 'echo caught; exit 9' INT; echo ready; while :; do sleep 0.05; done"
+    wrapper = (
+        f'/usr/bin/setsid -c /bin/bash -c "{command}"; code=$?; echo lives; exit $code'
+    )
+
+    async def main() -> tuple[int, bytes]:
+        owner = ProcessOwner()
+        process = await owner.spawn(launch(wrapper, adopts_terminal=True), tty=True)
+        assert await process.read() == b"ready\r\n"
+        await process.write(b"\x03")
+        output = await output_of(process)
+        code = await process.wait()
+        await owner.aclose()
+        return code, output
+
+    assert anyio.run(main) == (9, b"^Ccaught\r\nlives\r\n")

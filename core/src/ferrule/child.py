@@ -199,7 +199,10 @@ def start(launch: Launch, *, tty: bool, open_stdin: bool) -> OwnedProcess:
         if tty:
             ours, theirs = open_terminal()
             opened += (ours, theirs)
-            argv = adopting_argv(argv, theirs)
+            if launch.adopts_terminal:
+                stdin = theirs
+            else:
+                argv = adopting_argv(argv, theirs)
             writer = os.dup(ours)
             opened.append(writer)
         else:

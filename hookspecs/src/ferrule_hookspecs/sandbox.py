@@ -110,6 +110,8 @@ class Launch:
         started: Called in the parent once the process exists, to close its copies.
         cleanup: Called once after the process is gone, on every path.
         forward_signal: Delivers a signal to the command itself; None means the process group.
+        adopts_terminal: The command makes a terminal it gets as 0, 1 and 2 its controlling one by
+            itself. Needed where `argv` is a wrapper that an interrupt typed there must not reach.
     """
 
     argv: tuple[str, ...]
@@ -119,6 +121,7 @@ class Launch:
     started: Callable[[], None] | None = None
     cleanup: Callable[[], None] | None = None
     forward_signal: Callable[[int, int], bool] | None = None
+    adopts_terminal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
