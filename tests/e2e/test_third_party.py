@@ -92,7 +92,8 @@ def test_a_stranger_s_sandbox_is_chosen_by_one_line(
 def test_a_stranger_s_provider_is_chosen_by_its_wire_name(lean_environment, run_in, ferrule_home):
     lean_environment.install("acme-provider")
     ferrule_home.configure(
-        tables='[model_providers.echo]\nname = "Echo"\nwire_api = "acme_echo"\ngreeting = "you said: "\n'
+        tables='[model_providers.echo]\nname = "Echo"\nwire_api = "acme_echo"\n'
+        'settings = { greeting = "you said: " }\n'
     )
 
     finished = run_in(lean_environment, "exec", "--json", "-c", 'model_provider="echo"', "hello")

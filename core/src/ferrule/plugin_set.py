@@ -93,7 +93,8 @@ class PluginSet:
                 f"model_provider: {self.provider_name!r} is not configured; add a table"
                 f" [model_providers.{self.provider_name}] to config.toml or use one of: {known}"
             )
-        settings = cast("Mapping[str, object]", table)
+        settings = dict(cast("Mapping[str, object]", table))
+        settings |= cast("Mapping[str, object]", settings.pop("settings", {}))
         wire_api = str(settings.get("wire_api") or "responses")
         context = replace(self._context, settings=settings)
         return cast("ModelProvider", self._manager.driver("ferrule.providers", wire_api, context))
