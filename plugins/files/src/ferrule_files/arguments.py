@@ -39,8 +39,8 @@ def number(arguments: Mapping[str, object], name: str, default: int, highest: in
 
 
 def absolute(path: object, cwd: str) -> str:
-    """Make a checked path absolute."""
-    return os.path.normpath(os.path.join(cwd, str(path)))
+    """Make a checked path absolute, with slashes on every platform."""
+    return os.path.normpath(os.path.join(cwd, str(path))).replace(os.sep, "/")
 
 
 def _error(message: str) -> ToolArgumentError:
