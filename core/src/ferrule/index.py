@@ -138,8 +138,7 @@ def build_index(
 ) -> Index:
     """Return the index of the given site folders; None means the running interpreter's.
 
-    Our own plugins are probed here. A stranger's are probed by the manager, which knows from the
-    configuration whether they may be imported at all.
+    Nothing is probed here: only who has read the configuration knows what may be imported at all.
     """
     path = _cache_path(environ)
     cache = _read_cache(path)
@@ -151,7 +150,6 @@ def build_index(
     index.switch_off(environ)
     if not is_warm:
         index.save()
-        index.probe([e for e in index.all_entries() if e.distribution in BUILT_IN_DISTRIBUTIONS])
     return index
 
 

@@ -218,14 +218,14 @@ class PluginManager:
 
 
 def survey(index: Index, config_values: Mapping[str, object]) -> list[Standing]:
-    """Tell how every entry stands by what is known already; imports nothing, starts nothing.
+    """Tell how every entry stands; what was never probed is probed now, in a child process.
 
     Raises:
         ConfigError: The table `plugins` cannot be obeyed.
     """
     governance = governance_of(config_values)
-    entries = index.all_entries()
-    return with_faults(judge(entries, governance, contract_version=index.contract_version))
+    judged = judge(index.all_entries(), governance, contract_version=index.contract_version)
+    return with_faults(_probed(judged, index))
 
 
 def _probed(standings: Sequence[Standing], index: Index) -> list[Standing]:

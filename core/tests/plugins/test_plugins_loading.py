@@ -38,7 +38,13 @@ def run_child(site, code: str, *, python: str = sys.executable, **options) -> st
     return finished.stdout
 
 
-def test_r01_reading_the_index_and_listing_plugins_runs_no_plugin_code(site, tmp_path):
+def test_r01_reading_the_index_runs_no_plugin_code(site, tmp_path):
+    site.add_hooks("any", WRITES.format(path=str(tmp_path / "ran")))
+    assert [entry.ok for entry in site.index().entries("ferrule.plugins")] == [None]
+    assert not (tmp_path / "ran").exists()
+
+
+def test_r01_listing_plugins_imports_none_and_probes_each_once_elsewhere(site, tmp_path):
     for number in range(30):
         site.add_hooks(f"p{number}", WRITES.format(path=str(tmp_path / "ran")))
     code = f"""
@@ -54,6 +60,8 @@ result = CliRunner().invoke(plugins.app, ["list", "--json"], obj=host)
 rows = json.loads(result.stdout)["plugins"]
 print(len(rows), [name for name in sys.modules if name.startswith("acme_")])
 """
+    assert run_child(site, code) == "30 []\n"
+    (tmp_path / "ran").unlink()
     assert run_child(site, code) == "30 []\n"
     assert not (tmp_path / "ran").exists()
 

@@ -1,18 +1,21 @@
-"""`ferrule plugins`: what is installed, how it stands and why. Imports no plugin."""
+"""`ferrule plugins`: what is installed, how it stands and why.
+
+Imports no plugin: what was never probed is probed in a child process.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, cast
 
 import typer
 
 from ferrule.entry import Entry
-from ferrule.index import load_index
+from ferrule.index import Index, load_index
 from ferrule.manager import survey
-from ferrule.trust import Standing, governance_of, required_faults
+from ferrule.trust import Governance, Standing, governance_of, judge, required_faults
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.host import ConfigRequest, Host
 from ferrule_hookspecs.slots import HOOK_GROUP
@@ -28,9 +31,7 @@ def list_plugins(
     """List every plugin: origin, hooks, slots, load time, faults."""
     host = cast("Host", context.obj)
     index = load_index(host.environ)
-    values = _config(host)
-    standings = survey(index, values)
-    required = required_faults(standings, governance_of(values))
+    standings, required = _survey(host, index)
     if as_json:
         document = {
             "plugins": [_row(standing) for standing in standings],
@@ -55,7 +56,7 @@ def show_plugin(
     from ferrule.words import in_words
 
     host = cast("Host", context.obj)
-    standings = survey(load_index(host.environ), _config(host))
+    standings, _ = _survey(host, load_index(host.environ))
     wanted = {s.entry.distribution for s in standings if is_named(s.entry, [name])}
     if not wanted:
         raise FerruleError(f"no plugin {name!r} is installed; see: ferrule plugins list")
@@ -78,7 +79,7 @@ def show_order(
         known = ", ".join(sorted(markers.HOOK_CONTRACTS))
         raise FerruleError(f"{hook!r} is not a hook of {hooks.__name__}; there are: {known}")
     host = cast("Host", context.obj)
-    standings = survey(load_index(host.environ), _config(host))
+    standings, _ = _survey(host, load_index(host.environ))
     active = [s.entry for s in standings if s.state == "active" and s.entry.group == HOOK_GROUP]
     serving = [entry for entry in active if hook in entry.hooks]
     for entry in declared_order(serving, lambda text: typer.echo(f"warning: {text}")):
@@ -96,13 +97,19 @@ def refresh(context: typer.Context) -> None:
     typer.echo(f"{len(index.all_entries())} plugins indexed in {index.path}")
 
 
-def _config(host: Host) -> Mapping[str, object]:
-    """Read the configuration; with one that cannot be read, plugins are still listed."""
+def _survey(host: Host, index: Index) -> tuple[Sequence[Standing], Sequence[str]]:
+    """Tell how every plugin stands, and which required ones are missing.
+
+    With a configuration that cannot be read, plugins are still listed, but not even probed.
+    """
     try:
-        return host.config(ConfigRequest(cwd=os.getcwd())).values
+        values = host.config(ConfigRequest(cwd=os.getcwd())).values
+        standings = survey(index, values)
     except FerruleError as error:
         typer.echo(f"warning: shown as without a configuration: {error}", err=True)
-        return {}
+        version = index.contract_version
+        return judge(index.all_entries(), Governance(), contract_version=version), ()
+    return standings, required_faults(standings, governance_of(values))
 
 
 def _row(standing: Standing) -> dict[str, object]:
