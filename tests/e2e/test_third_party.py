@@ -156,7 +156,7 @@ def test_without_any_plugin_the_kernel_starts_and_says_what_is_missing(bare_envi
     missing = run_in(bare_environment, "exec", "hello")
 
     assert listed.returncode == 0, listed.stderr
-    assert missing.returncode == 2
+    assert missing.returncode == 1
     assert "ferrule-exec" in missing.stderr
     assert "Traceback" not in missing.stderr
 
