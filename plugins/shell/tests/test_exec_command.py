@@ -216,10 +216,12 @@ async def test_defaults_are_filled_in_and_unknown_arguments_left_out(open_shell)
     }
 
 
-async def test_an_interrupted_turn_ends_its_command(open_shell, mark, survivors):
+async def test_an_interrupted_turn_ends_its_command_and_nothing_more_is_told(open_shell, survivors):
     async with open_shell() as shell:
         with anyio.move_on_after(0.3):
-            await shell.exec("sleep 60; true")
+            await shell.exec("while echo line; do sleep 0.01; done")
+        told = len(shell.context.events)
         with anyio.fail_after(10):
             while survivors():
                 await anyio.sleep(0.005)
+    assert len(shell.context.events) == told

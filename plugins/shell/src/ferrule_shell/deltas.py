@@ -21,11 +21,12 @@ class OutputDeltas:
         self._gathered: list[bytes] = []
         self._size = 0
         self._sent = 0
+        self._is_stopped = False
         self._timer: asyncio.TimerHandle | None = None
 
     def append(self, data: bytes) -> None:
         """Add what came next."""
-        if self._sent + self._size >= _LIMIT:
+        if self._is_stopped or self._sent + self._size >= _LIMIT:
             return
         self._gathered.append(data)
         self._size += len(data)
@@ -40,6 +41,15 @@ class OutputDeltas:
             self._gathered = []
         self._flush(is_final=True)
 
+    def stop(self) -> None:
+        """Pass on nothing more."""
+        self._gathered = []
+        self._size = 0
+        self._is_stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
     def _flush(self, *, is_final: bool = False) -> None:
         if self._timer is not None:
             self._timer.cancel()
@@ -48,5 +58,5 @@ class OutputDeltas:
         self._size = 0
         text = self._decoder.decode(b"".join(self._gathered), is_final)
         self._gathered = []
-        if text:
+        if text and not self._is_stopped:
             self._emit(text)

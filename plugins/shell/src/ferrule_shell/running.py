@@ -91,6 +91,11 @@ class RunningCommand:
             self._is_ended_by_us = True
             self._process.kill()
 
+    def abandon(self) -> None:
+        """End it and tell nothing more about it: its turn was interrupted."""
+        self._deltas.stop()
+        self.kill()
+
     async def write(self, text: str, turn_id: str) -> None:
         """Type into it.
 

@@ -109,7 +109,7 @@ class ExecCommand(Tool):
                 await command.ended.wait()
         except BaseException:  # the turn was interrupted
             self._terminals.forget(command)
-            command.kill()
+            command.abandon()
             raise
         if command.exit_code is None:
             self._terminals.keep(command)
