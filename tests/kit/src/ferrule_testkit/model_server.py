@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import socket
+import ssl
 import sys
 import threading
 import time
@@ -71,10 +72,15 @@ class ScriptedModelServer:
         assert server.requests[0].body["model"] == "gpt-5.5"
     """
 
-    def __init__(self, script: object = (), *, port: int = 0) -> None:
+    def __init__(
+        self, script: object = (), *, port: int = 0, ssl_context: ssl.SSLContext | None = None
+    ) -> None:
         """Bind the port; requests are answered once the server is entered."""
         self._state = _State(Script(script))
         self._server = _Server(("127.0.0.1", port), _Handler)
+        self._scheme = "https" if ssl_context else "http"
+        if ssl_context is not None:
+            self._server.socket = ssl_context.wrap_socket(self._server.socket, server_side=True)
         self._server.state = self._state
         self._thread = threading.Thread(target=self._serve, name="scripted-model", daemon=True)
 
@@ -93,7 +99,7 @@ class ScriptedModelServer:
     @property
     def base_url(self) -> str:
         """What belongs into `base_url` of a model provider."""
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"{self._scheme}://127.0.0.1:{self.port}/v1"
 
     @property
     def requests(self) -> list[RecordedRequest]:
