@@ -215,6 +215,9 @@ def _show(name: str, found: Capabilities) -> int:
 
 def _open_standard_streams() -> None:
     """Occupy 0, 1 and 2 where the caller closed them, lest a file of ours takes the number."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # what Python makes of a closed descriptor
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # kept
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STANDARD_ERROR:
         os.set_inheritable(descriptor, True)
     os.close(descriptor)

@@ -117,7 +117,9 @@ class BubblewrapBackend:
     def _examined(self) -> Finding:
         if self._finding is None:
             self._finding = examine(
-                self._context.environ.get("PATH", ""), os.path.realpath(self._context.cwd or "/")
+                self._context.environ.get("PATH", ""),
+                os.path.realpath(self._context.cwd or "/"),
+                os.path.join(self._context.home, "cache", "bubblewrap"),
             )
         return self._finding
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +14,7 @@ from ferrule_sandbox_bubblewrap.seccomp import is_supported
 
 _USUAL_FOLDERS: Final = ("/usr/bin", "/usr/local/bin", "/bin", "/run/current-system/sw/bin")
 _TRIAL_SECONDS: Final = 10
+_BOOT: Final = "/proc/sys/kernel/random/boot_id"
 _TRIAL: Final = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net"),
     *("--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
@@ -35,16 +37,27 @@ def find_program(path: str, workspace: str) -> str | None:
         path: The search path of the kernel.
         workspace: Canonical folder whose content is not to be trusted.
     """
-    inside = workspace.rstrip("/") + "/"
-    for folder in (*_USUAL_FOLDERS, *filter(os.path.isabs, path.split(":"))):
+    elsewhere = filter(os.path.isabs, path.split(":"))
+    for folder in (*_USUAL_FOLDERS, *elsewhere):
         program = os.path.realpath(os.path.join(folder, "bwrap"))
-        if not program.startswith(inside) and os.access(program, os.X_OK):
+        is_trusted = folder in _USUAL_FOLDERS or not _is_inside(program, workspace)
+        if is_trusted and os.access(program, os.X_OK):
             return program
     return None
 
 
-def examine(path: str, workspace: str) -> Finding:
-    """Look for bubblewrap and run it once."""
+def _is_inside(path: str, folder: str) -> bool:
+    return path.startswith(folder.rstrip("/") + "/")
+
+
+def examine(path: str, workspace: str, cache: str) -> Finding:
+    """Look for bubblewrap and run it once; a success is remembered until the next boot.
+
+    Args:
+        path: The search path of the kernel.
+        workspace: Canonical folder whose content is not to be trusted.
+        cache: File to remember it in, out of reach of commands.
+    """
     if sys.platform != "linux":
         return Finding(None, "bubblewrap works on Linux only; choose another sandbox_backend")
     if not is_supported():
@@ -54,8 +67,11 @@ def examine(path: str, workspace: str) -> Finding:
         return Finding(
             None, "bubblewrap (bwrap) is not installed; install it, as in `apt install bubblewrap`"
         )
-    failure = _try(program)
-    if failure is not None:
+    key = _key(program)
+    failure = None if _remembered(cache) == key else _try(program)
+    if failure is None:
+        _remember(cache, key)
+    else:
         return Finding(
             None,
             f"{program} does not work here: {failure}; allow unprivileged user namespaces"
@@ -84,3 +100,34 @@ def _try(program: str) -> str | None:
         return None
     text = ended.stderr.decode("utf-8", "replace").strip()
     return text.splitlines()[-1] if text else f"it ended with exit code {ended.returncode}"
+
+
+def _key(program: str) -> str:
+    """What the outcome of a trial depends on."""
+    facts = os.stat(program)
+    try:
+        with open(_BOOT, encoding="ascii") as file:
+            boot = file.read().strip()
+    except OSError:
+        return ""
+    return f"{program} {facts.st_ino} {facts.st_mtime_ns} {os.geteuid()} {boot}"
+
+
+def _remembered(cache: str) -> str | None:
+    try:
+        with open(cache, encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def _remember(cache: str, key: str) -> None:
+    """Write the cache; a folder that cannot be written only costs time."""
+    if not key or _remembered(cache) == key:
+        return
+    temporary = f"{cache}.{os.getpid()}"
+    with suppress(OSError):
+        os.makedirs(os.path.dirname(cache), mode=0o700, exist_ok=True)
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(key)
+        os.replace(temporary, cache)
