@@ -1,6 +1,7 @@
 """A kernel with the plugins of `kernel_plugins`, driven through its public surface."""
 
 import os
+import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ sys.path.insert(0, str(CHECKOUT / "src"))
 
 from kernel_plugins import stage as the_stage  # noqa: E402 -- found through the line above
 
+from ferrule.config.load import Places, read_config  # noqa: E402
 from ferrule.host import LocalHost  # noqa: E402
 from ferrule_hookspecs.host import ConfigRequest, ThreadOptions  # noqa: E402
 
@@ -120,3 +122,87 @@ def bench(tmp_path, stage):
     made = Bench(tmp_path, LocalHost(home, environ), workspace)
     made.configure("")
     return made
+
+
+class ConfigSetup:
+    """A home, an administrator's folder and a project with its file, all empty."""
+
+    def __init__(self, root: Path) -> None:
+        self.home = root / "home"
+        self.admin = root / "etc"
+        self.project = root / "project"
+        self.file = self.project / ".ferrule" / "config.toml"
+        self.environ = {"HOME": str(root / "user")}
+        for folder in (self.home, self.admin, self.project / ".git"):
+            folder.mkdir(parents=True)
+
+    def user(self, text: str = "", trust: str | None = "trusted") -> None:
+        table = f'\n[projects."{self.project}"]\ntrust_level = "{trust}"\n' if trust else ""
+        (self.home / "config.toml").write_text(text + table)
+
+    def rules(self, text: str) -> None:
+        (self.admin / "requirements.toml").write_text(text)
+
+    def project_file(self, text: str, folder: str = ".ferrule") -> None:
+        file = self.project / folder / "config.toml"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+
+    def load(self, project: str | None = None, **options):
+        if project is not None:
+            self.project_file(project)
+        request = ConfigRequest(cwd=str(options.pop("cwd", self.project)), **options)
+        return read_config(request, Places(self.home, self.environ, self.admin))
+
+
+@pytest.fixture
+def setup(tmp_path):
+    """Files of a configuration, and loading it."""
+    return ConfigSetup(tmp_path)
+
+
+class Program:
+    """Runs `ferrule` in a home of its own that does not exist yet."""
+
+    def __init__(self, root: Path, cache: Path) -> None:
+        self.cwd = root
+        self.home = root / "home"
+        self.file = self.home / "config.toml"
+        self.environ = {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "HOME": str(root),
+            "FERRULE_HOME": str(self.home),
+            "XDG_CACHE_HOME": str(cache),
+        }
+
+    def __call__(self, *argv: str, **environ: str):
+        return self.python("-m", "ferrule", *argv, **environ)
+
+    def python(self, *argv: str, **environ: str):
+        return self._run([sys.executable, *argv], environ)
+
+    def bash(self, script: str):
+        return self._run(["bash", "--norc", "-c", script], {})
+
+    def _run(self, argv: list[str], environ: dict[str, str]):
+        return subprocess.run(
+            argv,
+            capture_output=True,
+            text=True,
+            env={**self.environ, **environ},
+            cwd=self.cwd,
+            timeout=50,
+            check=False,
+        )
+
+
+@pytest.fixture(scope="session")
+def index_cache(tmp_path_factory):
+    """One cache of the index for all runs, so that plugins are probed once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def ferrule(tmp_path, index_cache):
+    """The program in a fresh home."""
+    return Program(tmp_path, index_cache)

@@ -1,47 +1,9 @@
 """`ferrule config` and `ferrule completion`, as a person uses them."""
 
 import json
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-
-
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
-
-
-class Program:
-    """Runs the program in a home of its own."""
-
-    def __init__(self, root: Path, cache: Path) -> None:
-        self.file = root / "home" / "config.toml"
-        self.cwd = root
-        self.environ = {
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "HOME": str(root),
-            "FERRULE_HOME": str(root / "home"),
-            "XDG_CACHE_HOME": str(cache),
-        }
-
-    def __call__(self, *argv):
-        return self.run([sys.executable, "-m", "ferrule", *argv])
-
-    def bash(self, script):
-        return self.run(["bash", "--norc", "-c", script])
-
-    def run(self, argv):
-        return subprocess.run(
-            argv, capture_output=True, text=True, env=self.environ, cwd=self.cwd, timeout=50
-        )
-
-
-@pytest.fixture
-def ferrule(tmp_path, cache):
-    return Program(tmp_path, cache)
 
 
 def test_set_get_and_unset(ferrule):

@@ -1,10 +1,8 @@
 """The `ferrule` program: which command runs, with what, and how it ends."""
 
 import json
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -39,47 +37,15 @@ command = Command()
 """
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
-
-
-class Program:
-    """Runs the program in a home of its own, with a third-party checkout beside it."""
-
-    def __init__(self, root: Path, cache: Path) -> None:
-        self.home = root / "home"
-        self.checkout = root / "acme"
-        self.checkout.mkdir()
-        (self.checkout / "pyproject.toml").write_text(PYPROJECT)
-        (self.checkout / "acme_commands.py").write_text(COMMAND)
-        (self.checkout / "acme_broken.py").write_text("raise RuntimeError('no good')\n")
-        self.cwd = root
-        self.environ = {
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "HOME": str(root),
-            "FERRULE_HOME": str(self.home),
-            "XDG_CACHE_HOME": str(cache),
-        }
-
-    def __call__(self, *argv, dev=False, **environ):
-        before = ["--dev-plugin", str(self.checkout)] if dev else []
-        return self.python("-m", "ferrule", *before, *argv, **environ)
-
-    def python(self, *argv, **environ):
-        return subprocess.run(
-            [sys.executable, *argv],
-            capture_output=True,
-            text=True,
-            env={**self.environ, **environ},
-            cwd=self.cwd,
-            timeout=50,
-        )
-
-
 @pytest.fixture
-def ferrule(tmp_path, cache):
-    return Program(tmp_path, cache)
+def acme(tmp_path):
+    """A third party's checkout with a command that works and one that does not."""
+    checkout = tmp_path / "acme"
+    checkout.mkdir()
+    (checkout / "pyproject.toml").write_text(PYPROJECT)
+    (checkout / "acme_commands.py").write_text(COMMAND)
+    (checkout / "acme_broken.py").write_text("raise RuntimeError('no good')\n")
+    return checkout
 
 
 @pytest.mark.parametrize(
@@ -122,8 +88,8 @@ def test_a_raw_command_runs_without_typer(ferrule):
     assert "typer" not in modules_after(ferrule, "exec", "--help")
 
 
-def test_help_lists_the_commands_with_their_help(ferrule):
-    run = ferrule("--help", dev=True)
+def test_help_lists_the_commands_with_their_help(ferrule, acme):
+    run = ferrule("--dev-plugin", str(acme), "--help")
     assert run.returncode == 0
     assert "exec " in run.stdout
     assert "Say what arrived" in run.stdout
@@ -153,8 +119,20 @@ def test_what_is_not_known_is_wrong_usage(ferrule, argv, text):
     assert text in run.stderr
 
 
-def test_everything_after_the_name_reaches_the_command(ferrule):
-    run = ferrule("-c", "a=1", "--profile=p", "acme", "--loud", "-c", "b=2", "--", "-x", dev=True)
+def test_everything_after_the_name_reaches_the_command(ferrule, acme):
+    run = ferrule(
+        "--dev-plugin",
+        str(acme),
+        "-c",
+        "a=1",
+        "--profile=p",
+        "acme",
+        "--loud",
+        "-c",
+        "b=2",
+        "--",
+        "-x",
+    )
     argv, home, _ = json.loads(run.stdout)
     assert argv == ["-c", "a=1", "--profile", "p", "--loud", "-c", "b=2", "--", "-x"]
     assert home == str(ferrule.home)
@@ -187,28 +165,28 @@ def test_an_error_is_one_sentence_and_no_traceback(ferrule):
     assert "Traceback" in ferrule("config", "get", "modle", FERRULE_DEBUG="1").stderr
 
 
-def test_even_a_bug_in_a_command_is_one_sentence(ferrule):
-    run = ferrule("acme", "bug", dev=True)
+def test_even_a_bug_in_a_command_is_one_sentence(ferrule, acme):
+    run = ferrule("--dev-plugin", str(acme), "acme", "bug")
     assert run.returncode == 1
     assert "ValueError: not good (FERRULE_DEBUG=1 shows where)" in run.stderr
     assert "Traceback" not in run.stderr
 
 
-def test_a_command_that_cannot_be_imported_names_its_plugin(ferrule):
-    run = ferrule("acme_broken", dev=True)
+def test_a_command_that_cannot_be_imported_names_its_plugin(ferrule, acme):
+    run = ferrule("--dev-plugin", str(acme), "acme_broken")
     assert run.returncode == 1
     assert "acme-commands 1.0" in run.stderr
     assert "RuntimeError: no good" in run.stderr
 
 
-def test_an_interrupt_ends_with_130(ferrule):
-    run = ferrule("acme", "interrupt", dev=True)
+def test_an_interrupt_ends_with_130(ferrule, acme):
+    run = ferrule("--dev-plugin", str(acme), "acme", "interrupt")
     assert (run.returncode, run.stderr) == (130, "")
 
 
 @pytest.mark.parametrize("argv", ["acme flood", "config schema"])
-def test_a_reader_that_goes_away_is_no_error(ferrule, argv):
-    command = f"{sys.executable} -m ferrule --dev-plugin {ferrule.checkout} {argv}"
+def test_a_reader_that_goes_away_is_no_error(ferrule, acme, argv):
+    command = f"{sys.executable} -m ferrule --dev-plugin {acme} {argv}"
     script = f"{command} | true; echo ${{PIPESTATUS[0]}}"
     run = subprocess.run(
         ["bash", "-c", script], capture_output=True, text=True, env=ferrule.environ, timeout=50
@@ -217,14 +195,14 @@ def test_a_reader_that_goes_away_is_no_error(ferrule, argv):
 
 
 @pytest.mark.parametrize("rule", ["disabled = ['acme']", "block = ['acme-commands']"])
-def test_a_command_of_a_plugin_that_is_switched_off_is_not_imported(ferrule, rule):
+def test_a_command_of_a_plugin_that_is_switched_off_is_not_imported(ferrule, acme, rule):
     ferrule.home.mkdir()
     (ferrule.home / "config.toml").write_text(f"[plugins]\n{rule}\n")
-    run = ferrule("acme", dev=True)
+    run = ferrule("--dev-plugin", str(acme), "acme")
     assert run.returncode == 1
     assert "not used" in run.stderr
-    assert "  acme " not in ferrule("--help", dev=True).stdout
-    assert list(ferrule.checkout.glob("*.imported")) == []
+    assert "  acme " not in ferrule("--dev-plugin", str(acme), "--help").stdout
+    assert list(acme.glob("*.imported")) == []
 
 
 def test_the_kernels_own_commands_work_with_a_broken_configuration(ferrule):

@@ -4,41 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.config.load import Places, load_config, read_config
+from ferrule.config.load import load_config
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.host import ConfigRequest
-
-
-class Setup:
-    """A home, an administrator's folder and a project, all empty."""
-
-    def __init__(self, root: Path) -> None:
-        self.home = root / "home"
-        self.admin = root / "etc"
-        self.project = root / "project"
-        self.environ = {"HOME": str(root / "user")}
-        for folder in (self.home, self.admin, self.project / ".git"):
-            folder.mkdir(parents=True)
-
-    def trust(self, level: str = "trusted") -> None:
-        with (self.home / "config.toml").open("a") as file:
-            file.write(f'[projects."{self.project}"]\ntrust_level = "{level}"\n')
-
-    def project_file(self, text: str, folder: str = ".ferrule") -> Path:
-        file = self.project / folder / "config.toml"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-        return file
-
-    def load(self, **options):
-        cwd = options.pop("cwd", str(self.project))
-        places = Places(self.home, self.environ, self.admin)
-        return read_config(ConfigRequest(cwd=cwd, **options), places)
-
-
-@pytest.fixture
-def setup(tmp_path):
-    return Setup(tmp_path)
 
 
 def test_without_any_file_the_defaults_are_filled_in(setup):
@@ -67,7 +35,7 @@ def test_each_layer_beats_the_ones_below_it(setup):
         ("system", lambda: (setup.admin / "config.toml").write_text('model = "system"')),
         ("user", lambda: (setup.home / "config.toml").write_text('model = "user"\n')),
         ("profile", lambda: (setup.home / "p.config.toml").write_text('model = "profile"')),
-        ("project", lambda: (setup.trust(), setup.project_file('model = "project"'))),
+        ("project", lambda: (setup.user(), setup.project_file('model = "project"'))),
         ("-c", lambda: None),
         ("flag", lambda: None),
         ("managed", lambda: (setup.admin / "managed_config.toml").write_text('model = "managed"')),
@@ -97,7 +65,7 @@ def test_tables_mix_and_lists_replace(setup):
 
 
 def test_the_project_file_nearest_to_the_working_directory_wins(setup):
-    setup.trust()
+    setup.user()
     setup.project_file('model = "root"\nreview_model = "root"\n')
     inner = setup.project / "a" / "b"
     (inner / ".ferrule").mkdir(parents=True)
@@ -115,7 +83,7 @@ def test_the_project_file_nearest_to_the_working_directory_wins(setup):
     ids=["only .codex", "both"],
 )
 def test_codex_folder_counts_only_without_a_ferrule_folder(setup, folders, model):
-    setup.trust()
+    setup.user()
     for folder in folders:
         setup.project_file(f'model = "{folder[1:]}"', folder)
     assert setup.load().get("model") == model

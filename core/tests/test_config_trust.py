@@ -1,46 +1,13 @@
 """Trust, what a project's file may set, and the administrator's constraints."""
 
-from pathlib import Path
-
 import pytest
 
-from ferrule.config.load import Places, load_plugin_rules, read_config
+from ferrule.config.load import load_plugin_rules
 from ferrule_hookspecs.errors import ConfigError
-from ferrule_hookspecs.host import ConfigRequest
 
 GRANULAR = {"granular": dict.fromkeys(("sandbox_approval", "rules", "mcp_elicitations"), True)}
 
 GRANULAR_TOML = "{ sandbox_approval = true, rules = true, mcp_elicitations = true }"
-
-
-class Setup:
-    """A home, an administrator's folder and a project, all empty."""
-
-    def __init__(self, root: Path) -> None:
-        self.home = root / "home"
-        self.admin = root / "etc"
-        self.project = root / "project"
-        self.file = self.project / ".ferrule" / "config.toml"
-        for folder in (self.home, self.admin, self.project / ".git", self.file.parent):
-            folder.mkdir(parents=True)
-
-    def user(self, text: str = "", trust: str | None = "trusted") -> None:
-        table = f'\n[projects."{self.project}"]\ntrust_level = "{trust}"\n' if trust else ""
-        (self.home / "config.toml").write_text(text + table)
-
-    def rules(self, text: str) -> None:
-        (self.admin / "requirements.toml").write_text(text)
-
-    def load(self, project: str | None = None, **options):
-        if project is not None:
-            self.file.write_text(project)
-        request = ConfigRequest(cwd=str(options.pop("cwd", self.project)), **options)
-        return read_config(request, Places(self.home, {}, self.admin))
-
-
-@pytest.fixture
-def setup(tmp_path):
-    return Setup(tmp_path)
 
 
 class TestTrust:
