@@ -223,6 +223,7 @@ class LiveSession:
                 self._parts.settings.cwd,
                 turn.input_texts,
                 turn.last_message,
+                source=self.thread["source"],
             ),
             context=self._parts.context,
         )

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode
     from ferrule_hookspecs.store import RolloutRecord, ThreadStore, ThreadWriter
     from ferrule_hookspecs.threads import Thread
-    from ferrule_hookspecs.tools import Tool
 
 _COMPACT_SHARE: Final = 0.9
 _TOKEN_LIMIT: Final = 10_000
@@ -132,7 +131,7 @@ class ThreadService:
         if opening.source == "startup":
             recorder.record("session_meta", _session_meta(opening, thread))
         self._kernel.listen(recorder.warning)
-        parts.tools = await _tools(manager, context, recorder)
+        parts.tools = {tool.name: tool for tool in await manager.session_tools(context)}
         conversation = await self._conversation(opening, parts)
         session = LiveSession(
             thread,
@@ -224,23 +223,6 @@ def _recall(opening: _Opening, records: Sequence[RolloutRecord], *, copy: bool =
         changes = {"cwd": options.cwd, "source": options.source, "name": options.name}
         for type_, payload in copy_for_fork(records, opening.thread_id, changes):
             opening.writer.append(type_, payload)
-
-
-async def _tools(
-    manager: PluginManager, context: PluginContext, recorder: Recorder
-) -> dict[str, Tool]:
-    """Collect the tools of a session, those with fixed names first."""
-    tools = {tool.name: tool for tool in manager.tools(context) if tool.is_enabled()}
-    for plugin, offered in await manager.hooks.gather("ferrule_tools", context=context):
-        for tool in cast("Sequence[Tool]", offered):
-            if tool.name in tools:
-                recorder.warning(
-                    f"plugin {plugin!r} offers a tool named {tool.name!r}, which is taken;"
-                    " it is left out"
-                )
-            else:
-                tools[tool.name] = tool
-    return tools
 
 
 def _settings(options: ThreadOptions) -> Settings:
