@@ -13,6 +13,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from ferrule.lineage import ProcessFacts, process_table
 from ferrule.processes import ProcessOwner
 from ferrule_hookspecs.errors import SandboxUnavailableError
 from ferrule_hookspecs.sandbox import Launch
@@ -44,6 +45,10 @@ def marked(mark: str) -> list[int]:
         except OSError:
             continue
     return found
+
+
+def zombies() -> list[ProcessFacts]:
+    return [one for one in process_table() if one.parent == os.getpid() and one.is_zombie]
 
 
 def launch(script: str, mark: str = "", **options) -> Launch:
@@ -114,9 +119,10 @@ def test_a_killed_kernel_leaves_nothing(mark, tmp_path):
     assert marked(mark) == []
 
 
-def test_children_of_the_host_are_left_alone():
-    host_child = subprocess.Popen(["sleep", "60"])
-    host_ended = subprocess.Popen(["sh", "-c", "exit 7"])
+@pytest.mark.parametrize("own_session", [False, True], ids=["our session", "its own session"])
+def test_nobody_elses_exit_status_is_taken(own_session):
+    ended = subprocess.Popen(["sh", "-c", "exit 7"], start_new_session=own_session)
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
 
     async def main() -> None:
         owner = ProcessOwner()
@@ -124,13 +130,38 @@ def test_children_of_the_host_are_left_alone():
         await process.wait()
         await owner.aclose()
 
+    anyio.run(main)
+    assert ended.wait() == 7
+
+
+def test_children_of_the_host_are_left_alone():
+    host_child = subprocess.Popen(["sleep", "60"])
+
+    async def main() -> None:
+        owner = ProcessOwner()
+        await owner.spawn(launch("setsid -f sleep 60; sleep 60"))
+        await owner.aclose()
+
     try:
         anyio.run(main)
         assert host_child.poll() is None
-        assert host_ended.wait() == 7
     finally:
         host_child.kill()
         host_child.wait()
+
+
+def test_strays_do_not_pile_up_as_zombies():
+    async def main() -> None:
+        owner = ProcessOwner()
+        daemon = await owner.spawn(launch("setsid -f sleep 0.1"))
+        await daemon.wait()
+        with anyio.fail_after(20):
+            while owner.alive() or zombies():
+                command = await owner.spawn(launch("sleep 0.1"))
+                await command.wait()
+        await owner.aclose()
+
+    anyio.run(main)
 
 
 def test_owners_do_not_end_each_others_commands(mark):

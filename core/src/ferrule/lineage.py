@@ -6,11 +6,14 @@ import contextlib
 import os
 import signal
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 _PR_SET_CHILD_SUBREAPER: Final = 36
+_PATIENCE_SECONDS: Final = 1.0
+_ended_since: dict[int, float] = {}
 
 
 class ProcessFacts(NamedTuple):
@@ -100,13 +103,36 @@ def has_children() -> bool:
 
 
 def reap_strays(known: Collection[int]) -> None:
-    """Take the exit status of ended strays, and of nothing that somebody else waits for."""
-    session = os.getsid(0)
-    while True:
-        try:
-            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if ended is None or ended.si_pid in known or os.getsid(ended.si_pid) == session:
-                return
-            os.waitpid(ended.si_pid, os.WNOHANG)
-        except (ChildProcessError, ProcessLookupError):
+    """Take the exit status of strays that ended a while ago.
+
+    Whoever started a child waits for it and takes its status at once; a stray's stays.
+    """
+    session, now = os.getsid(0), time.monotonic()
+    try:
+        # Nearly always there is nothing, and this tells so in a microsecond.
+        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if ended is None or ended.si_pid in known or os.getsid(ended.si_pid) == session:
             return
+    except (ChildProcessError, ProcessLookupError):
+        return
+    zombies = {
+        facts.pid
+        for facts in process_table()
+        if facts.is_zombie
+        and facts.parent == os.getpid()
+        and facts.session != session
+        and facts.pid not in known
+    }
+    for pid in _ended_since.keys() - zombies:
+        del _ended_since[pid]
+    for pid in zombies:
+        if now - _ended_since.setdefault(pid, now) >= _PATIENCE_SECONDS:
+            reap(pid)
+
+
+def reap(pid: int) -> bool:
+    """Take the exit status of a child, if it has ended; tells whether it is gone."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True

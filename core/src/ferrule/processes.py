@@ -21,6 +21,7 @@ from ferrule.lineage import (
     has_children,
     kill_tree,
     process_table,
+    reap,
     reap_strays,
     strays,
 )
@@ -42,6 +43,7 @@ class ProcessOwner:
         self._running: dict[int, OwnedProcess] = {}
         self._sessions: set[int] = set()
         self._open: set[OwnedProcess] = set()
+        self._killed_strays: set[int] = set()
         self._watchdog = Watchdog()
         self._is_closed = False
         _owners.add(self)
@@ -138,9 +140,11 @@ class ProcessOwner:
                 return False
         table = process_table()
         left_behind = self._strays(table)
+        self._killed_strays.update(facts.pid for facts in left_behind)
         for pid in (*self._running, *(facts.pid for facts in left_behind)):
             kill_tree(pid, table)
-        return bool(self._running or left_behind)
+        self._killed_strays = {pid for pid in self._killed_strays if not reap(pid)}
+        return bool(self._running or self._killed_strays)
 
     def _dispose(self) -> None:
         for process in self._open:
