@@ -82,13 +82,32 @@ def test_an_open_stdin_that_stays_silent_does_not_hang(started, model_server):
         os.close(writer)
 
 
-def test_a_rejected_call_shows_as_an_event(run_ferrule, model_server):
-    model_server.play([[function_call("no_such_tool", {"a": 1})], [message("done")]])
-    run = run_ferrule("exec", "--json", "go")
-    call = run.items("tool_call")[0]
-    assert call["tool"] == "no_such_tool"
-    assert call["status"] == "failed"
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("no_such_tool", {"a": 1}),
+        ("write_stdin", {"session_id": 99999, "chars": "x"}),
+        ("view_image", {"path": "nope.png"}),
+    ],
+)
+def test_every_call_that_fails_says_so(run_ferrule, model_server, tool, arguments):
+    model_server.play([[function_call(tool, arguments)], [message("done")]])
+    call = run_ferrule("exec", "--json", "go").items("tool_call")[0]
+    assert (call["tool"], call["status"]) == (tool, "failed")
+    assert call["arguments"].items() >= arguments.items()
     assert call["error"]["message"]
+
+
+def test_what_is_typed_into_a_command_shows_as_an_event(run_ferrule, model_server):
+    start = function_call("exec_command", {"cmd": "cat", "tty": True, "yield_time_ms": 250})
+    answer = [{"items": [{**function_call("write_stdin", {}, call_id="call_2")}]}]
+    answer[0]["items"][0]["arguments"] = (
+        '{"session_id": {{re:session ID (\\d+)}}, "chars": "hello\\n", "yield_time_ms": 250}'
+    )
+    model_server.play([[start], *answer, [message("done")]])
+    call = run_ferrule("exec", "--json", "go").items("tool_call")[0]
+    assert call["tool"] == "write_stdin"
+    assert call["arguments"]["chars"] == "hello\n"
 
 
 def test_an_answer_that_breaks_the_schema_is_repaired_once(run_ferrule, model_server, schema_file):

@@ -14,7 +14,7 @@ from ferrule_hookspecs.items import ThreadItem
 
 _encode: Final = JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
-_COMPLETED_ONLY: Final = frozenset({"agent_message", "reasoning", "context_compaction"})
+_COMPLETED_ONLY: Final = frozenset({"agentMessage", "reasoning", "contextCompaction", "imageView"})
 
 
 class JsonOutput:
@@ -41,6 +41,8 @@ class JsonOutput:
                 self._item("item.completed", params["item"])
             case "turn/started":
                 self._turn_started()
+            case "item/commandExecution/terminalInteraction":
+                self._typed(params)
             case "turn/plan/updated":
                 self._plan_updated(params["plan"])
             case "error":
@@ -89,7 +91,7 @@ class JsonOutput:
 
     def _item(self, event: str, item: ThreadItem) -> None:
         shape = shape_of(item)
-        if shape is None or (event == "item.started" and shape["type"] in _COMPLETED_ONLY):
+        if shape is None or (event == "item.started" and item["type"] in _COMPLETED_ONLY):
             return
         item_id = self._ids.get(item["id"])
         if item_id is None:
@@ -97,6 +99,18 @@ class JsonOutput:
         if event == "item.completed":
             del self._ids[item["id"]]
         self._write({"type": event, "item": {"id": item_id, **shape}})
+
+    def _typed(self, params: dict[str, Any]) -> None:
+        arguments = {"session_id": params["processId"], "chars": params["stdin"]}
+        shape: Shape = {
+            "type": "tool_call",
+            "tool": "write_stdin",
+            "arguments": arguments,
+            "result": None,
+            "error": None,
+            "status": "completed",
+        }
+        self._write({"type": "item.completed", "item": {"id": self._next_id(), **shape}})
 
     def _plan_updated(self, plan: list[dict[str, Any]]) -> None:
         steps = [
