@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from json import loads
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 from ferrule.approvals import asks_after_denial, asks_first, may_ask, policy_name
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ferrule.session_parts import SessionParts
-    from ferrule_hookspecs.items import ThreadItem
+    from ferrule_hookspecs.items import DynamicToolCallItem, ThreadItem
     from ferrule_hookspecs.sandbox import Denial
 
 Phase = Literal["requirement", "review", "escalation"]
@@ -95,6 +96,8 @@ class Orchestrator:
         except Exception as error:  # noqa: BLE001 -- a tool is a plugin: its fault is one failed call
             reason = f"{call.tool} failed: {type(error).__name__}: {error}"
             return self._ended(call, item, "failed", reason)
+        if not result.success and result.item is None and not result.pending:
+            item = self._failing_item(call, item)
         self._complete(item, result)
         return Outcome(call, result, None)
 
@@ -292,9 +295,26 @@ class Orchestrator:
         reason: str,
     ) -> Outcome:
         """Complete the item of a call that gave no result of its own."""
+        item = self._failing_item(call, item)
         result = ToolResult(reason, success=False, item=ended_item(item, status, reason))
         self._complete(item, result)
         return Outcome(call, result, reason)
+
+    def _failing_item(self, call: ToolCall, item: ThreadItem | None) -> ThreadItem:
+        """Return an item that can show a failure: its own where it has a status, else a call."""
+        if item is not None and "status" in item:
+            return item
+        arguments = loads(call.text) if call.form == "function" else call.text
+        shown: DynamicToolCallItem = {
+            "type": "dynamicToolCall",
+            "id": call.call_id,
+            "tool": call.tool,
+            "arguments": arguments,
+            "status": "inProgress",
+        }
+        if not self._parts.recorder.is_open(call.call_id):
+            self._parts.recorder.item_started(shown)
+        return shown
 
     def _complete(self, item: ThreadItem | None, result: ToolResult) -> None:
         recorder = self._parts.recorder

@@ -7,6 +7,7 @@ complete before the break is kept, and its calls are not run twice.
 
 from __future__ import annotations
 
+import json
 import random
 import uuid
 from dataclasses import dataclass, field
@@ -195,18 +196,27 @@ class CallRunner:
             del self._results[each]
 
     def _show_rejected(self, item: CallItem, reason: str) -> None:
-        arguments = item["arguments"] if item["type"] == "function_call" else item["input"]
         shown: DynamicToolCallItem = {
             "type": "dynamicToolCall",
             "id": item["call_id"],
             "tool": requested_name(item),
-            "arguments": arguments,
+            "arguments": _shown_arguments(item),
             "status": "inProgress",
         }
         self._parts.recorder.item_started(shown)
         ended = ended_item(shown, "failed", reason)
         if ended is not None:
             self._parts.recorder.item_completed(ended)
+
+
+def _shown_arguments(item: CallItem) -> object:
+    """Return the arguments as JSON, or as the text the model wrote where that is none."""
+    if item["type"] != "function_call":
+        return item["input"]
+    try:
+        return json.loads(item["arguments"])
+    except ValueError:
+        return item["arguments"]
 
 
 class _StreamReader:
