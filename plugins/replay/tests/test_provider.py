@@ -25,7 +25,7 @@ def play(tmp_path):
 
     def run(answers, times=1):
         (tmp_path / "talk.json").write_text(json.dumps(answers))
-        settings = {"name": "demo", "wire_api": "replay", "settings": {"file": "talk.json"}}
+        settings = {"name": "demo", "wire_api": "replay", "file": "talk.json"}
         provider = ReplayProvider(
             PluginContext(home=tmp_path, config={}, cwd=str(tmp_path), settings=settings)
         )
@@ -84,7 +84,5 @@ def test_a_file_that_cannot_be_played_is_said_to_be_so(tmp_path, settings, text,
         (tmp_path / "talk.json").write_text(text)
     with pytest.raises(ConfigError, match=message_):
         ReplayProvider(
-            PluginContext(
-                home=tmp_path, config={}, cwd=str(tmp_path), settings={"settings": settings}
-            )
+            PluginContext(home=tmp_path, config={}, cwd=str(tmp_path), settings=settings)
         )

@@ -31,9 +31,8 @@ class ReplayProvider:
     stream_max_retries = 0
 
     def __init__(self, context: PluginContext) -> None:
-        """Read the conversation that `settings.file` of the table names."""
-        own = context.settings.get("settings")
-        file = cast("dict[str, object]", own).get("file") if isinstance(own, dict) else None
+        """Read the conversation that `settings.file` of its table names; the kernel merges those."""
+        file = context.settings.get("file")
         if not isinstance(file, str) or not file:
             raise ConfigError(
                 "the model provider `replay` needs `settings.file`, the path of a recorded "
