@@ -9,6 +9,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable
+from functools import cache
 from typing import Final, NamedTuple
 
 _PR_SET_CHILD_SUBREAPER: Final = 36
@@ -69,6 +70,7 @@ def kill_tree(pid: int, table: list[ProcessFacts]) -> None:
             os.kill(victim, signal.SIGKILL)
 
 
+@cache
 def become_subreaper() -> None:
     """Have orphaned descendants come back to this process rather than to `init`."""
     if sys.platform == "linux":
