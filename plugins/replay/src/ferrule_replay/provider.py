@@ -31,7 +31,7 @@ class ReplayProvider:
     stream_max_retries = 0
 
     def __init__(self, context: PluginContext) -> None:
-        """Read the conversation that `settings.file` of its table names; the kernel merges those."""
+        """Read the conversation; the kernel has merged the table's `settings` into it."""
         file = context.settings.get("file")
         if not isinstance(file, str) or not file:
             raise ConfigError(
