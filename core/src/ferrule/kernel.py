@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ferrule_hookspecs.host import Config, ConfigRequest, Threads
     from ferrule_hookspecs.policies import SandboxMode
+    from ferrule_hookspecs.sandbox import SandboxBackend
     from ferrule_hookspecs.store import ThreadStore
     from ferrule_hookspecs.tools import SandboxSession
 
@@ -36,6 +37,7 @@ class LocalKernel:
         self.threads: Threads = self._service
         self._store: ThreadStore | None = None
         self._manager: tuple[Mapping[str, object], PluginManager] | None = None
+        self._backends: dict[tuple[str | None, str | None], SandboxBackend] = {}
         self._unheard: list[str] = []
         self._listeners: list[Callable[[str], None]] = []
 
@@ -85,21 +87,24 @@ class LocalKernel:
         """Open the chosen sandbox for commands outside of any thread."""
         from ferrule.backend_choice import choose_backend
 
-        values = dict(config.values)
-        if mode is not None:
-            values["sandbox_mode"] = mode
-        if backend is not None:
-            values["sandbox_backend"] = backend
-        context = PluginContext(self.home, values, cwd, environ=self.environ)
-        manager = self.manager(values)
+        context = PluginContext(self.home, config.values, cwd, environ=self.environ)
+        chosen = self._backends.get((mode, backend))
+        if chosen is None:
+            values = dict(config.values)
+            if mode is not None:
+                values["sandbox_mode"] = mode
+            if backend is not None:
+                values["sandbox_backend"] = backend
+            chosen = choose_backend(self.manager(config.values), values, context)
+            self._backends[mode, backend] = chosen
         policy = resolve_policy(
-            mode_to_policy(values, mode),
+            mode_to_policy(config.values, mode),
             cwd,
             environ=self.environ,
             home=self.home,
             extra_roots=extra_roots,
         )
-        return BoundSandbox(choose_backend(manager, values, context), policy, self.owner)
+        return BoundSandbox(chosen, policy, self.owner)
 
     async def aclose(self) -> None:
         """Close every session and end every child."""
