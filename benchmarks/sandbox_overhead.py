@@ -78,7 +78,7 @@ def main() -> None:
             for turn in range(options.runs + 5):
                 figures = {
                     "bare": bare(workspace),
-                    "kernel": await through_kernel(kernel, workspace),
+                    "kernel": await through_kernel(kernel, config, workspace),
                 }
                 if options.codex and turn % 10 == 0:
                     figures["codex sandbox"] = codex_helper(options.codex, workspace)
