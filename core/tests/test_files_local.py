@@ -13,6 +13,7 @@ import anyio
 import pytest
 
 from ferrule.files import LocalFiles
+from ferrule.folder_walk import open_folder
 from ferrule_hookspecs.sandbox import RemoveFile, ResolvedPolicy, WritableRoot, WriteFile
 from ferrule_hookspecs.tools import SandboxDeniedError
 
@@ -201,6 +202,14 @@ def test_a_folder_swapped_for_a_link_never_leads_outside(files, place, workspace
     finally:
         stop.set()
         thread.join()
+    assert list((place / "outside").iterdir()) == []
+
+
+def test_a_path_that_was_judged_is_not_walked_through_a_link(place, workspace):
+    (workspace / "door").symlink_to(place / "outside")
+    for created in (None, []):
+        with pytest.raises(NotADirectoryError, match="workspace/door"):
+            open_folder(str(workspace / "door" / "new"), created)
     assert list((place / "outside").iterdir()) == []
 
 

@@ -100,7 +100,7 @@ def bounds_for(policy: ResolvedPolicy) -> Bounds:
         ("memory", "memory.limit_in_bytes"): policy.max_memory_bytes,
     }
     for (controller, limit), value in wanted.items():
-        parent = _group_parents().get(controller)
+        parent = _group_parents(os.geteuid()).get(controller)
         if value is None or parent is None:
             continue
         group = f"{parent}/ferrule-{controller}-{os.getpid()}-{next(_numbers)}"
@@ -116,8 +116,8 @@ def bounds_for(policy: ResolvedPolicy) -> Bounds:
 
 
 @cache
-def _group_parents() -> dict[str, str]:
-    """Where control groups may be made, by controller; empty for an ordinary user."""
+def _group_parents(user: int) -> dict[str, str]:
+    """Where a user may make control groups, by controller; mostly nowhere but for root."""
     parents: dict[str, str] = {}
     try:
         with open("/proc/self/cgroup", encoding="utf-8") as file:
@@ -139,7 +139,7 @@ def _group_parents() -> dict[str, str]:
 
 def bounds_processes() -> bool:
     """Whether processes can be bounded here: root is exempt from the limit everybody else has."""
-    return os.geteuid() != 0 or "pids" in _group_parents()
+    return os.geteuid() != 0 or "pids" in _group_parents(os.geteuid())
 
 
 def _delegated(folder: str) -> list[str]:

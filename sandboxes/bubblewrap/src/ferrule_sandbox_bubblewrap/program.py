@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 _DEFAULT_PATH: Final = "/bin:/usr/bin"
+_UNREACHABLE: Final = "a folder on the way may not be entered"
 _SCRIPT: Final = 'printf "%s: %s\\n" "$1" "$2" >&2; exit "$3"'
 
 
@@ -27,7 +28,7 @@ def failure_argv(argv: tuple[str, ...], cwd: str, env: Mapping[str, str]) -> lis
         failure = _judge(os.path.join(cwd, folder, name), name)
         if failure is None:
             return None
-        if failure[-1] == "126":
+        if failure[-1] == "126" and failure[-2] != _UNREACHABLE:
             refused = failure
     return refused or _failing(name, "command not found", 127)
 
@@ -36,7 +37,7 @@ def _judge(path: str, name: str) -> list[str] | None:
     try:
         mode = os.stat(path).st_mode
     except PermissionError:
-        return _failing(name, "permission denied", 126)
+        return _failing(name, _UNREACHABLE, 126)
     except OSError:
         return _failing(name, "no such file or directory", 127)
     if stat.S_ISDIR(mode):
