@@ -1,6 +1,5 @@
 """The orchestrator: who is asked, who decides, and that nothing runs before it was decided."""
 
-from dataclasses import FrozenInstanceError, replace
 
 import anyio
 import pytest
@@ -203,7 +202,7 @@ def test_r14_what_the_reviewer_saw_is_what_ran_and_cannot_be_changed(bench, stag
     play(stage, touch(bench.folder / "outside.txt", escalate=True, nested={"list": [1, {"a": 2}]}))
 
     def meddle(request, turn):
-        with pytest.raises(FrozenInstanceError):
+        with pytest.raises(AttributeError):
             request.call.text = "something else"
         with pytest.raises(TypeError):
             request.call.arguments["path"] = "/etc/passwd"
@@ -275,7 +274,7 @@ def test_a_question_is_withdrawn_when_the_turn_is_interrupted(bench, stage):
 def test_a_rewritten_call_is_what_is_judged_and_run(bench, stage):
     def rewrite(call, turn):
         if call.tool == "note":
-            return replace(call, tool="touch", arguments={"path": str(bench.workspace / "b.txt")})
+            return call._replace(tool="touch", arguments={"path": str(bench.workspace / "b.txt")})
         return None
 
     stage.hooks["ferrule_tool_rewrite"] = rewrite

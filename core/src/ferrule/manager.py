@@ -8,7 +8,6 @@ before it is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, cast
 
@@ -181,7 +180,7 @@ class PluginManager:
         settings = self._tool_table(name)
         try:
             factory = cast("Callable[[PluginContext], Tool]", self.load(TOOL_GROUP, name))
-            tool = factory(replace(context, settings=settings) if settings else context)
+            tool = factory(context._replace(settings=settings) if settings else context)
         except PluginError as error:
             self._report(str(error))
         except Exception as error:  # noqa: BLE001 -- a tool's constructor may raise anything

@@ -8,7 +8,7 @@ policy allows asking, a second review and one attempt without it. Every decision
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from json import loads
 from typing import TYPE_CHECKING, Final, Literal, cast
 
@@ -117,7 +117,7 @@ class Orchestrator:
         if not isinstance(answer, ToolCall) or answer.tool not in self._parts.tools:
             raise PluginError(f"a plugin rewrote a call of {call.tool!r} to something unknown")
         arguments = cast("Mapping[str, object]", freeze(answer.arguments))
-        return replace(answer, call_id=call.call_id, requested_tool=call.tool, arguments=arguments)
+        return answer._replace(call_id=call.call_id, requested_tool=call.tool, arguments=arguments)
 
     async def _approved_run(
         self, call: ToolCall, tool: Tool, item: ThreadItem | None

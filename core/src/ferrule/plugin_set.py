@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, cast
 
@@ -96,5 +95,5 @@ class PluginSet:
         settings = dict(cast("Mapping[str, object]", table))
         settings |= cast("Mapping[str, object]", settings.pop("settings", {}))
         wire_api = str(settings.get("wire_api") or "responses")
-        context = replace(self._context, settings=settings)
+        context = self._context._replace(settings=settings)
         return cast("ModelProvider", self._manager.driver("ferrule.providers", wire_api, context))

@@ -8,8 +8,7 @@ A plain function runs in a worker thread, so it must not touch the event loop.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ferrule_hookspecs.markers import hook_contract
 
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.tools import Tool, ToolCall, ToolResult, TurnInfo
 
 
-@dataclass(frozen=True, slots=True)
-class ContextFragment:
+class ContextFragment(NamedTuple):
     """Text put before the model at the start of a session.
 
     Attributes:
@@ -38,23 +36,20 @@ class ContextFragment:
     order: int = 100
 
 
-@dataclass(frozen=True, slots=True)
-class PromptReply:
+class PromptReply(NamedTuple):
     """An answer to a submitted prompt: refuse it, or add context for the model."""
 
     block_reason: str | None = None
     context: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Continue:
+class Continue(NamedTuple):
     """Asks the turn to go on: `prompt` is put before the model."""
 
     prompt: str
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
+class Notification(NamedTuple):
     """Something a person who is looking elsewhere may want to know.
 
     Attributes:

@@ -6,8 +6,8 @@ through `Host.run`, which owns the event loop, the signals and every child proce
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigRequest:
+class ConfigRequest(NamedTuple):
     """How a command wants the configuration to be read.
 
     Attributes:
@@ -41,14 +40,13 @@ class ConfigRequest:
     cwd: str
     profile: str | None = None
     overrides: Sequence[str] = ()
-    flags: Mapping[str, object] = field(default_factory=dict[str, object])
+    flags: Mapping[str, object] = MappingProxyType({})
     strict: bool = False
     ignore_user: bool = False
     trust_project: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigOrigin:
+class ConfigOrigin(NamedTuple):
     """Where a value comes from: the layer's name, the file if any, its line if known."""
 
     layer: str
@@ -73,8 +71,7 @@ class Config(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadOptions:
+class ThreadOptions(NamedTuple):
     """How a session is opened.
 
     Attributes:
@@ -100,8 +97,7 @@ class ThreadOptions:
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SessionFacts:
+class SessionFacts(NamedTuple):
     """What a session settled on when it was opened."""
 
     model: str

@@ -6,8 +6,7 @@ Plugins import `hookimpl`; only `hooks.py` uses `hook_contract`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal, NamedTuple, TypeVar
 
 import pluggy
 
@@ -27,8 +26,7 @@ rewrite: at most one plugin may answer; two answers or a fault count as deny.
 _F = TypeVar("_F", bound=Callable[..., object])
 
 
-@dataclass(frozen=True, slots=True)
-class HookContract:
+class HookContract(NamedTuple):
     """How the dispatcher treats one hook.
 
     Attributes:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@dataclass(frozen=True, slots=True)
-class PluginContext:
+class PluginContext(NamedTuple):
     """What a tool, a slot driver or a hook may know about the session it serves.
 
     Attributes:
@@ -27,8 +26,8 @@ class PluginContext:
     config: Mapping[str, object]
     cwd: str = ""
     thread_id: str = ""
-    environ: Mapping[str, str] = field(default_factory=dict[str, str])
-    settings: Mapping[str, object] = field(default_factory=dict[str, object])
+    environ: Mapping[str, str] = MappingProxyType({})
+    settings: Mapping[str, object] = MappingProxyType({})
 
     def table(self, *keys: str) -> Mapping[str, object]:
         """Return a nested table of the configuration, empty where there is none."""

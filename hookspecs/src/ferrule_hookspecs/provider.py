@@ -5,8 +5,8 @@ The entry name is the wire API (`wire_api` of a `model_providers` table), such a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.tools import ToolSchema
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
+class ModelRequest(NamedTuple):
     """One request to a model.
 
     Attributes:
@@ -46,40 +45,35 @@ class ModelRequest:
     reasoning_summary: str | None = None
     verbosity: str | None = None
     output_schema: Mapping[str, object] | None = None
-    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
+    metadata: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class ItemAdded:
+class ItemAdded(NamedTuple):
     """The model began an item; text deltas may follow."""
 
     item: HistoryItem
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
+class TextDelta(NamedTuple):
     """More text of the message that was added last."""
 
     delta: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningDelta:
-    """More reasoning: a summary part by its index, or raw content when `index` is None."""
+class ReasoningDelta(NamedTuple):
+    """More reasoning: a summary part by its number, or raw content when `part` is None."""
 
     delta: str
-    index: int | None = 0
+    part: int | None = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ItemDone:
+class ItemDone(NamedTuple):
     """An item is complete; a tool call may start now."""
 
     item: HistoryItem
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(NamedTuple):
     """The response is complete.
 
     Attributes:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NotRequired, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, NamedTuple, NotRequired, Protocol
 
 from typing_extensions import TypedDict
 
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 Decision = Literal["allow", "ask", "deny"]
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """An opinion of a plugin on a tool call.
 
     Attributes:
@@ -62,8 +61,7 @@ class ReviewOutcome(TypedDict):
     latencyMs: NotRequired[int]
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewRequest:
+class ReviewRequest(NamedTuple):
     """A tool call that needs approval.
 
     Attributes:
@@ -86,11 +84,10 @@ class ReviewRequest:
     cwd: str
     escalation: bool = False
     denial: Denial | None = None
-    verdicts: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict])
+    verdicts: Mapping[str, Verdict] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewContext:
+class ReviewContext(NamedTuple):
     """What a reviewer may use.
 
     Attributes:

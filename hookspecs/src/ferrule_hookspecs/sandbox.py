@@ -8,8 +8,7 @@ declares, and the kernel then refuses policies that need it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 Feature = Literal[
     "filesystem",
@@ -34,8 +33,7 @@ resources: bounds on processes and memory.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class WritableRoot:
+class WritableRoot(NamedTuple):
     """A folder that may be written, except for what is protected inside it.
 
     Attributes:
@@ -54,8 +52,7 @@ class WritableRoot:
     pinned: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedPolicy:
+class ResolvedPolicy(NamedTuple):
     """A sandbox policy in terms of this machine, for one working directory.
 
     Attributes:
@@ -79,8 +76,7 @@ class ResolvedPolicy:
     max_memory_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """A command to run. `env` is complete: nothing is inherited.
 
     Attributes:
@@ -98,8 +94,7 @@ class Command:
     open_stdin: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(NamedTuple):
     """How to start a confined command.
 
     Attributes:
@@ -124,8 +119,7 @@ class Launch:
     adopts_terminal: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Denial:
+class Denial(NamedTuple):
     """What the sandbox itself refused.
 
     Attributes:
@@ -139,16 +133,14 @@ class Denial:
     path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CommandResult:
+class CommandResult(NamedTuple):
     """How a command ended: exit code (128 + n for signal n) and the tail of its output."""
 
     exit_code: int
     output: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Capabilities:
+class Capabilities(NamedTuple):
     """What a backend can do on this machine.
 
     Attributes:
@@ -164,8 +156,7 @@ class Capabilities:
     local_files: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class FileStat:
+class FileStat(NamedTuple):
     """Kind, size in bytes and permission bits of a path, symbolic links followed."""
 
     kind: Literal["file", "directory", "other"]
@@ -173,16 +164,14 @@ class FileStat:
     mode: int
 
 
-@dataclass(frozen=True, slots=True)
-class DirectoryEntry:
+class DirectoryEntry(NamedTuple):
     """A name in a folder."""
 
     name: str
     kind: Literal["file", "directory", "symlink", "other"]
 
 
-@dataclass(frozen=True, slots=True)
-class WriteFile:
+class WriteFile(NamedTuple):
     """Give a file this content, missing folders created; `mode` None keeps or defaults it."""
 
     path: str
@@ -190,8 +179,7 @@ class WriteFile:
     mode: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveFile:
+class RemoveFile(NamedTuple):
     """Remove a file."""
 
     path: str

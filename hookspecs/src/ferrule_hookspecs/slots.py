@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,8 +26,7 @@ SLOT_GROUPS: Final[tuple[str, ...]] = (
 ALL_GROUPS: Final[tuple[str, ...]] = (HOOK_GROUP, TOOL_GROUP, COMMAND_GROUP, *SLOT_GROUPS)
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionResult:
+class CompactionResult(NamedTuple):
     """A shorter history that stands for the old one, and the summary's text."""
 
     history: Sequence[HistoryItem]

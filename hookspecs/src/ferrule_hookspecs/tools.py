@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 
 from ferrule_hookspecs.errors import ToolArgumentError, ToolError
 
@@ -40,8 +40,7 @@ class SandboxDeniedError(ToolError):
         self.denial = denial
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionSchema:
+class FunctionSchema(NamedTuple):
     """A tool called with JSON arguments; `parameters` is a JSON Schema object."""
 
     name: str
@@ -49,8 +48,7 @@ class FunctionSchema:
     parameters: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class FreeformSchema:
+class FreeformSchema(NamedTuple):
     """A tool called with plain text that follows a grammar."""
 
     name: str
@@ -62,8 +60,7 @@ class FreeformSchema:
 ToolSchema = FunctionSchema | FreeformSchema
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(NamedTuple):
     """A call after normalisation. What reviewers see is this object, and this object runs.
 
     Attributes:
@@ -83,8 +80,7 @@ class ToolCall:
     requested_tool: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(NamedTuple):
     """What a call needs before it may run, in the tool's own opinion.
 
     Attributes:
@@ -98,8 +94,7 @@ class Requirement:
     escalate: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(NamedTuple):
     """What a call gave.
 
     Attributes:
@@ -273,8 +268,7 @@ class Tool(ABC):
         return
 
 
-@dataclass(frozen=True, slots=True)
-class TurnInfo:
+class TurnInfo(NamedTuple):
     """The turn a hook is called for."""
 
     thread_id: str
@@ -282,4 +276,4 @@ class TurnInfo:
     cwd: str
     model: str
     parent_thread_id: str | None = None
-    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    labels: Mapping[str, str] = MappingProxyType({})

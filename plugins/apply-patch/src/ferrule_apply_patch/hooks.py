@@ -48,12 +48,10 @@ def _folder(match: re.Match[str], call: ToolCall, cwd: str) -> str:
 
 
 def _patch_call(call: ToolCall, patch: str, workdir: str) -> ToolCall:
-    from dataclasses import replace
     from types import MappingProxyType
 
     arguments = {"input": patch, "workdir": workdir}
-    return replace(
-        call,
+    return call._replace(
         tool="apply_patch",
         arguments=MappingProxyType(arguments),
         text=json.dumps(arguments, ensure_ascii=False),
