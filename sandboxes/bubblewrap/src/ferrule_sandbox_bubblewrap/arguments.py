@@ -8,11 +8,13 @@ what must not be reached at all.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from ferrule_hookspecs.sandbox import ResolvedPolicy
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ferrule_hookspecs.sandbox import ResolvedPolicy
 
 _NAMESPACES: Final = (
     "--unshare-user",

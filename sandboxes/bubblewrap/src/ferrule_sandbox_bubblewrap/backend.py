@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from ferrule_hookspecs.errors import PolicyUnenforceableError, SandboxUnavailableError
@@ -17,7 +17,12 @@ from ferrule_sandbox_bubblewrap.arguments import (
 )
 from ferrule_sandbox_bubblewrap.command_signals import forward_signal
 from ferrule_sandbox_bubblewrap.host_sockets import host_sockets, service_folders
-from ferrule_sandbox_bubblewrap.limits import Bounds, bounds_for, bounds_processes
+from ferrule_sandbox_bubblewrap.limits import (
+    Bounds,
+    bounds_for,
+    bounds_processes,
+    remove_groups,
+)
 from ferrule_sandbox_bubblewrap.placeholders import Guard, is_file_name, place
 from ferrule_sandbox_bubblewrap.probe import Finding, examine
 from ferrule_sandbox_bubblewrap.program import failure_argv
@@ -25,6 +30,8 @@ from ferrule_sandbox_bubblewrap.seccomp import filter_program
 from ferrule_sandbox_bubblewrap.watchdog import Watchdog
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.sandbox import (
         Command,
@@ -110,6 +117,8 @@ class BubblewrapBackend:
     def close(self) -> None:
         """Do what `aclose` does where no event loop runs."""
         self._watchdog.close()
+        remove_groups()
+        atexit.unregister(self.close)
         if self._filter != -1:
             os.close(self._filter)
             self._filter = -1
@@ -172,6 +181,7 @@ class BubblewrapBackend:
     def _filter_copy(self) -> int:
         """Open the sealed filter once more: every run needs a read position of its own."""
         if self._filter == -1:
+            atexit.register(self.close)  # for a kernel that ends without closing its backends
             self._filter = _sealed_file("ferrule-filter", filter_program())
         return os.open(f"/proc/self/fd/{self._filter}", os.O_RDONLY | os.O_CLOEXEC)
 

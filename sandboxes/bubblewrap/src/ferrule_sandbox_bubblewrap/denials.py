@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ferrule_hookspecs.sandbox import CommandResult, Denial, ResolvedPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _TAIL: Final = 64 * 1024
 _BAD_SYSTEM_CALL: Final = 128 + 31

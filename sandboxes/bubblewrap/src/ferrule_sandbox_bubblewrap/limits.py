@@ -12,16 +12,45 @@ import os
 import resource
 import signal
 import threading
+import time
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from ferrule_hookspecs.sandbox import ResolvedPolicy
+from ferrule_hookspecs.errors import SandboxUnavailableError
+
+if TYPE_CHECKING:
+    from ferrule_hookspecs.sandbox import ResolvedPolicy
 
 _CGROUPS: Final = "/sys/fs/cgroup"
 _INFO_SIZE: Final = 4096
+_PREFIX: Final = "ferrule-"
 _numbers = count()
+_swept: set[str] = set()
+_REMOVALS: Final = 50
+_PAUSE_SECONDS: Final = 0.002
+_LIMIT_FILES: Final = {
+    "pids": ("pids.max",),
+    "memory": ("memory.max", "memory.limit_in_bytes"),  # version 2, version 1
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A control group with its bound; used by one command at a time and kept for the next."""
+
+    path: str
+    parent: str
+    controller: str
+    value: int
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        return self.parent, self.controller, self.value
+
+
+_spare_groups: dict[tuple[str, str, int], list[_Group]] = {}
 
 
 @dataclass(slots=True)
@@ -35,7 +64,7 @@ class Bounds:
 
     processes: int | None
     memory: int | None
-    groups: list[str] = field(default_factory=list[str])
+    groups: list[_Group] = field(default_factory=list[_Group])
     info: int = -1
     gate: int = -1
     _info_end: int = -1
@@ -58,8 +87,7 @@ class Bounds:
             _close(self.info, self.gate, self._info_end, self._gate_end)
             self.info = self.gate = -1
         for group in self.groups:
-            with contextlib.suppress(OSError):  # the kernel is still taking the processes down
-                os.rmdir(group)
+            _spare_groups.setdefault(group.key, []).append(group)
         self.groups.clear()
 
     def _set(self) -> None:
@@ -86,33 +114,77 @@ class Bounds:
         resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
         if self.processes is not None:
             _lower(pid, resource.RLIMIT_NPROC, self.processes)
-        if self.memory is not None and not any("memory" in group for group in self.groups):
+        if self.memory is not None and "memory" not in {group.controller for group in self.groups}:
             _lower(pid, resource.RLIMIT_AS, self.memory)
         for group in self.groups:
-            _write(f"{group}/cgroup.procs", str(pid))
+            _write(f"{group.path}/cgroup.procs", str(pid))
 
 
 def bounds_for(policy: ResolvedPolicy) -> Bounds:
-    """Make the bounds a policy asks for, with control groups where this process may make them."""
+    """Make the bounds a policy asks for, with control groups where this process may make them.
+
+    Raises:
+        SandboxUnavailableError: A control group cannot be made although it should.
+    """
     bounds = Bounds(policy.max_processes, policy.max_memory_bytes)
-    wanted = {
-        ("pids", "pids.max"): policy.max_processes,
-        ("memory", "memory.limit_in_bytes"): policy.max_memory_bytes,
-    }
-    for (controller, limit), value in wanted.items():
+    for controller, value in (("pids", bounds.processes), ("memory", bounds.memory)):
         parent = _group_parents(os.geteuid()).get(controller)
-        if value is None or parent is None:
-            continue
-        group = f"{parent}/ferrule-{controller}-{os.getpid()}-{next(_numbers)}"
-        try:
-            os.mkdir(group)
+        if value is not None and parent is not None:
+            spare = _spare_groups.get((parent, controller, value))
+            try:
+                group = spare.pop() if spare else _make_group(parent, controller, value)
+            except OSError as error:
+                bounds.close()
+                raise SandboxUnavailableError(
+                    f"no control group can be made in {parent}: {error.strerror}; make room there"
+                ) from error
             bounds.groups.append(group)
-            name = "memory.max" if os.path.exists(f"{group}/memory.max") else limit
-            _write(f"{group}/{name}", str(value))
-        except OSError:
-            bounds.close()
-            raise
     return bounds
+
+
+def remove_groups() -> None:
+    """Remove the control groups that are kept for the next command.
+
+    The kernel takes a moment to empty the group of a command that has ended. What stays busy is
+    removed by the next session, as is what a killed one leaves.
+    """
+    groups = [group for spares in _spare_groups.values() for group in spares]
+    _spare_groups.clear()
+    for _ in range(_REMOVALS):
+        groups = [group for group in groups if not _remove(group.path)]
+        if not groups:
+            return
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _make_group(parent: str, controller: str, value: int) -> _Group:
+    if parent not in _swept:
+        _swept.add(parent)
+        for name in os.listdir(parent):
+            maker = name.removeprefix(_PREFIX).partition("-")[0]
+            if name.startswith(_PREFIX) and not os.path.exists(f"/proc/{maker}"):
+                _remove(f"{parent}/{name}")
+    while True:
+        group = _Group(
+            f"{parent}/{_PREFIX}{os.getpid()}-{next(_numbers)}", parent, controller, value
+        )
+        try:
+            os.mkdir(group.path)
+        except FileExistsError:
+            continue  # of a killed process that had our number
+        limits = (f"{group.path}/{name}" for name in _LIMIT_FILES[controller])
+        _write(next(limit for limit in limits if os.path.exists(limit)), str(value))
+        return group
+
+
+def _remove(path: str) -> bool:
+    try:
+        os.rmdir(path)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 @cache

@@ -15,11 +15,13 @@ import fcntl
 import os
 import stat
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ferrule_hookspecs.errors import SandboxUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # 2001-09-09 01:46:40.123456789 UTC: a moment no tool sets by accident, nanoseconds included.
 _STAMP: Final = 1_000_000_000_123_456_789

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ferrule_sandbox_bubblewrap.seccomp import is_supported
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _USUAL_FOLDERS: Final = ("/usr/bin", "/usr/local/bin", "/bin", "/run/current-system/sw/bin")
 _TRIAL_SECONDS: Final = 10

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _DEFAULT_PATH: Final = "/bin:/usr/bin"
 _UNREACHABLE: Final = "a folder on the way may not be entered"

@@ -6,7 +6,6 @@ pipe means that the session is gone, for whatever reason. A session that ends in
 
 from __future__ import annotations
 
-import atexit
 import os
 import subprocess
 from contextlib import suppress
@@ -68,7 +67,6 @@ class Watchdog:
                 os.write(self._pipe, b"quit\n")
             self._end()
         self._known.clear()
-        atexit.unregister(self.close)
 
     def _tell(self, line: str) -> None:
         if self._process is not None:
@@ -79,7 +77,6 @@ class Watchdog:
             else:
                 return
         self._process, self._pipe = _start()
-        atexit.register(self.close)
         for known in self._known:
             os.write(self._pipe, os.fsencode(known + "\n"))
 
