@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from ferrule_exec.options import OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Action = Literal["start", "resume", "fork"]
 

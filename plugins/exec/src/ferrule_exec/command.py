@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ferrule_exec.options import OPTION_STRINGS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ferrule_hookspecs.host import Host
 
 

@@ -10,17 +10,17 @@ import anyio
 from ferrule_exec.outcome import Outcome, Output, Status, no_usage, sum_usage
 from ferrule_exec.schema import correction
 from ferrule_hookspecs.errors import FerruleError
-from ferrule_hookspecs.events import Outgoing
-from ferrule_hookspecs.host import Session
-from ferrule_hookspecs.items import UserInput
-from ferrule_hookspecs.ops import TurnStart, TurnStartParams
-from ferrule_hookspecs.threads import TokenUsage, Turn
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from ferrule_exec.schema import OutputSchema
     from ferrule_exec.stream import Stream
+    from ferrule_hookspecs.events import Outgoing
+    from ferrule_hookspecs.host import Session
+    from ferrule_hookspecs.items import UserInput
+    from ferrule_hookspecs.ops import TurnStart, TurnStartParams
+    from ferrule_hookspecs.threads import TokenUsage, Turn
 
 INTERRUPT_S: Final = 5.0
 """How long the session may take to record an interrupted turn."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from ferrule_exec.outcome import Outcome
 from ferrule_exec.shapes import content_text
-from ferrule_exec.stream import Stream
-from ferrule_hookspecs.events import Outgoing
-from ferrule_hookspecs.host import Session, SessionFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ferrule_exec.outcome import Outcome
+    from ferrule_exec.stream import Stream
+    from ferrule_hookspecs.events import Outgoing
+    from ferrule_hookspecs.host import Session, SessionFacts
 
 _RULE: Final = "--------"
 _STYLES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}

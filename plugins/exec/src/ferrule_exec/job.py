@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ferrule_exec.arguments import Arguments
 from ferrule_exec.errors import ExecError
 from ferrule_exec.prompt import Stdin, compose
-from ferrule_exec.stream import Stream
 from ferrule_hookspecs.host import Config, ConfigRequest, Host, ThreadOptions
-from ferrule_hookspecs.items import UserInput
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ferrule_exec.arguments import Arguments
     from ferrule_exec.schema import OutputSchema
+    from ferrule_exec.stream import Stream
+    from ferrule_hookspecs.items import UserInput
 
 _UNTRUSTED = "Not inside a trusted directory and --skip-git-repo-check was not specified."
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from json import JSONEncoder
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from ferrule_exec.outcome import Outcome
 from ferrule_exec.shapes import Shape, shape_of, usage_shape
-from ferrule_exec.stream import Stream
-from ferrule_hookspecs.events import Outgoing
-from ferrule_hookspecs.host import Session
-from ferrule_hookspecs.items import ThreadItem
+
+if TYPE_CHECKING:
+    from ferrule_exec.outcome import Outcome
+    from ferrule_exec.stream import Stream
+    from ferrule_hookspecs.events import Outgoing
+    from ferrule_hookspecs.host import Session
+    from ferrule_hookspecs.items import ThreadItem
 
 _encode: Final = JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -101,7 +103,8 @@ class JsonOutput:
         self._write({"type": event, "item": {"id": item_id, **shape}})
 
     def _typed(self, params: dict[str, Any]) -> None:
-        arguments = {"session_id": params["processId"], "chars": params["stdin"]}
+        # The model names the session by a number; the contract carries ids as text.
+        arguments = {"session_id": int(params["processId"]), "chars": params["stdin"]}
         shape: Shape = {
             "type": "tool_call",
             "tool": "write_stdin",

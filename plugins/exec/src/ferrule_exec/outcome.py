@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from ferrule_hookspecs.events import Outgoing
-from ferrule_hookspecs.host import Session
 from ferrule_hookspecs.threads import TokenUsage
+
+if TYPE_CHECKING:
+    from ferrule_hookspecs.events import Outgoing
+    from ferrule_hookspecs.host import Session
 
 Status = Literal["completed", "failed", "interrupted"]
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import select
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ferrule_exec.errors import ExecError
-from ferrule_exec.stream import Stream
+
+if TYPE_CHECKING:
+    from ferrule_exec.stream import Stream
 
 FIRST_DATA_S: Final = 1.0
 """How long a given prompt waits for additional input on an open stdin.

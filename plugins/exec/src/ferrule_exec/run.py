@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
-from ferrule_exec.arguments import Arguments
 from ferrule_exec.errors import ExecError
 from ferrule_exec.job import Job, prepare
-from ferrule_exec.outcome import Outcome, Output
 from ferrule_exec.stream import Stream
 from ferrule_hookspecs.errors import FerruleError, InterruptedByUserError, ThreadNotFoundError
 
 if TYPE_CHECKING:
+    from ferrule_exec.arguments import Arguments
+    from ferrule_exec.outcome import Outcome, Output
     from ferrule_hookspecs.host import Host, Kernel, Session
 
 _FAILED: Final = 1

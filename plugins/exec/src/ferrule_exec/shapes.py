@@ -6,11 +6,13 @@ item type of its own shows as `tool_call`, refused calls included.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from ferrule_hookspecs.items import ThreadItem
-from ferrule_hookspecs.threads import TokenUsage
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ferrule_hookspecs.items import ThreadItem
+    from ferrule_hookspecs.threads import TokenUsage
 
 Shape = dict[str, Any]
 
