@@ -8,13 +8,15 @@ and nobody waits for it again. Called by the dispatcher.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from contextvars import copy_context
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import anyio
 import anyio.from_thread
 import anyio.lowlevel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 T = TypeVar("T")
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule_hookspecs.errors import PolicyUnenforceableError, SandboxUnavailableError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ferrule.manager import PluginManager
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.sandbox import Feature, SandboxBackend

@@ -5,13 +5,14 @@ Read in full, such a thread is like one of ours, whose forks are self-contained.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from ferrule.rollout import Rollout
 from ferrule_hookspecs.errors import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ferrule.rollout import Rollout
     from ferrule_hookspecs.store import RolloutRecord
 
 BORROWED_UNTIL: Final = "forked_from_ordinal_exclusive"

@@ -10,8 +10,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.lowlevel
@@ -19,7 +18,11 @@ import anyio.lowlevel
 from ferrule.lineage import kill_tree, process_table
 from ferrule.terminal import adopting_argv, open_terminal
 from ferrule_hookspecs.errors import FerruleError
-from ferrule_hookspecs.sandbox import Launch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ferrule_hookspecs.sandbox import Launch
 
 _READ_SIZE: Final = 256 * 1024
 _PIPE_SIZE: Final = 1024 * 1024

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
@@ -16,6 +15,8 @@ from ferrule import __version__
 from ferrule_hookspecs.errors import FerruleError, InterruptedByUserError, PluginError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, MutableMapping, Sequence
+
     from ferrule.entry import Entry
     from ferrule.host import LocalHost
     from ferrule.index import Index

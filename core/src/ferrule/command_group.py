@@ -6,7 +6,6 @@ Imported only when something of that is needed; Typer takes longer to import tha
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -15,6 +14,8 @@ from typer.core import TyperCommand
 from ferrule_hookspecs.errors import PluginError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from typer.core import TyperGroup
 
     from ferrule.entry import Entry

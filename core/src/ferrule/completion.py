@@ -7,7 +7,6 @@ commands are Typer apps and are looked into.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ferrule.cli import (
@@ -20,6 +19,8 @@ from ferrule.cli import (
 from ferrule.host import LocalHost
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, MutableMapping, Sequence
+
     from ferrule.entry import Entry
 
 _OPTIONS: Final = (*PASSED_OPTIONS, *PLUGIN_OPTIONS, "--safe-mode", "--help", "--version")

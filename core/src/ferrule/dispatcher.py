@@ -10,20 +10,21 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
 
 from ferrule.abandonable import AbandonableCall
-from ferrule.entry import Entry
 from ferrule.loading import load_target
 from ferrule_hookspecs.errors import PluginError
 from ferrule_hookspecs.review import Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     import pluggy
 
+    from ferrule.entry import Entry
     from ferrule_hookspecs.markers import HookContract, HookKind
 
 _STRICTNESS: Final = {"deny": 0, "ask": 1, "allow": 2}

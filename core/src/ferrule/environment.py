@@ -7,12 +7,14 @@ are told that nobody watches a terminal.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from fnmatch import translate
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ferrule.config.tables import Table, is_table, table_at, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 _CORE: Final = frozenset(
     {"HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"}

@@ -12,14 +12,16 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ferrule.folder_walk import open_folder
 from ferrule_hookspecs.sandbox import FileEdit, WriteFile
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
 
 _PREFIX: Final = ".ferrule-edit-"
 _STALE_SECONDS: Final = 60.0

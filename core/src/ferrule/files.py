@@ -9,8 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Sequence
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from ferrule.file_batch import FileBatch
 from ferrule.folder_walk import open_folder
@@ -24,6 +23,9 @@ from ferrule_hookspecs.sandbox import (
     WriteFile,
 )
 from ferrule_hookspecs.tools import SandboxDeniedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _LARGE: Final = 1024 * 1024  # below it a thread costs more than the work
 

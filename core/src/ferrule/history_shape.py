@@ -6,8 +6,10 @@ refuse. Nothing of the mending is stored. Used by the transcript.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
 
 Item = dict[str, object]
 

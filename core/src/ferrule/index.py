@@ -13,14 +13,16 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, TypedDict, cast
+from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
 from ferrule.entry import Entry, Probe
 from ferrule.stamps import file_stamp, tree_stamp
 from ferrule_hookspecs.errors import PluginError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["Entry", "Index", "Probe", "build_index", "load_index"]
 

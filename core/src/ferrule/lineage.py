@@ -8,9 +8,11 @@ import signal
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable
 from functools import cache
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
 
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _PATIENCE_SECONDS: Final = 1.0

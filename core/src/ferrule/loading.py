@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from ferrule_hookspecs.errors import PluginError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def load_target(target: str, roots: Sequence[str], import_path: str = "") -> object:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, cast
 
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS, distribution_of
 from ferrule.dispatcher import Dispatcher, Guard
-from ferrule.entry import Entry
 from ferrule.index import Index, is_named
 from ferrule.loading import load_target
 from ferrule.trust import (
@@ -28,6 +27,7 @@ from ferrule_hookspecs.errors import PluginError
 from ferrule_hookspecs.slots import HOOK_GROUP, TOOL_GROUP
 
 if TYPE_CHECKING:
+    from ferrule.entry import Entry
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.tools import Tool
 

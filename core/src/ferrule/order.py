@@ -5,11 +5,14 @@ Names break ties, never the order of installation. Called by the dispatcher and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from ferrule.entry import Entry
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ferrule.entry import Entry
 
 Edge = tuple[str, str]
 

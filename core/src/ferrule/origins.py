@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import TYPE_CHECKING, TypedDict, cast
 
-from ferrule.entry import Entry
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ferrule.entry import Entry
 
 
 class Origin(TypedDict):

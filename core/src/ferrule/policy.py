@@ -8,9 +8,7 @@ commands.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Final, Literal, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 from ferrule.git_places import protect_git_folder
 from ferrule.places import Places, is_inside
@@ -24,6 +22,10 @@ from ferrule_hookspecs.policies import (
     WorkspaceWrite,
 )
 from ferrule_hookspecs.sandbox import Denial, ResolvedPolicy, WritableRoot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
 _MAX_PROCESSES: Final = 1024
 _MODES: Final[Mapping[str, SandboxMode]] = {

@@ -12,12 +12,14 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 from contextlib import suppress
 from queue import Empty, Queue
-from typing import IO, Final, cast
+from typing import IO, TYPE_CHECKING, Final, cast
 
 from ferrule.entry import Entry, Probe
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 LIMIT_S: Final = 15.0
 """How long one import may take; the slowest of ours takes a tenth of it on a busy machine."""

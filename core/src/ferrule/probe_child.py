@@ -13,8 +13,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
-from typing import IO, Final, cast
+from typing import IO, TYPE_CHECKING, Final, cast
 
 from ferrule import loading
 from ferrule.entry import Probe
@@ -22,6 +21,9 @@ from ferrule.loading import load_target
 from ferrule_hookspecs import hooks, markers
 from ferrule_hookspecs.slots import COMMAND_GROUP, HOOK_GROUP, TOOL_GROUP
 from ferrule_hookspecs.tools import Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 
 def main(entries: Sequence[tuple[str, str, str, list[str], str]]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import time
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 import anyio
@@ -26,7 +26,9 @@ from ferrule.lineage import (
     strays,
 )
 from ferrule.watchdog import Watchdog
-from ferrule_hookspecs.sandbox import Launch
+
+if TYPE_CHECKING:
+    from ferrule_hookspecs.sandbox import Launch
 
 __all__ = ["OwnedProcess", "ProcessOwner"]
 

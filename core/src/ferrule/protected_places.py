@@ -10,12 +10,14 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ferrule.git_places import protect_git
 from ferrule.places import Places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PROTECTED_NAMES: Final = (".git", ".ferrule", ".codex", ".agents", ".aws", ".vscode")
 _NESTED_NAMES: Final = frozenset({".git", ".ferrule", ".codex", ".agents"})

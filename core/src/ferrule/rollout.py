@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 import os
 import time
-from pathlib import Path
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ferrule.thread_files import make_private_dirs
-from ferrule.thread_lock import ThreadLock
 from ferrule_hookspecs.errors import StoreError
-from ferrule_hookspecs.store import RecordType, RolloutRecord
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ferrule.thread_lock import ThreadLock
+    from ferrule_hookspecs.store import RecordType, RolloutRecord
 
 
 class Rollout(NamedTuple):

@@ -10,16 +10,18 @@ import hashlib
 import json
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote, urlsplit
 
 from ferrule.entry import Entry
 from ferrule.stamps import file_stamp, tree_stamp
 from ferrule.versions import normal_name, split_requirement
 from ferrule_hookspecs.slots import ALL_GROUPS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
 
 _CONTRACT = "ferrule-hookspecs"
 _PUBLISHER = ("Author", "Author-email", "Maintainer", "Maintainer-email")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ferrule_hookspecs.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 _IN_HOME: Final = (
     ".ssh",

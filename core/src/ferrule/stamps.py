@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def file_stamp(path: str) -> str:

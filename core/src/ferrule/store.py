@@ -15,13 +15,13 @@ from ferrule.rollout import Rollout, RolloutWriter, read_rollout
 from ferrule.thread_files import RolloutFile, ThreadFiles, is_thread_id, make_private_dirs
 from ferrule.thread_lock import ThreadLock, sweep
 from ferrule_hookspecs.errors import StoreError, ThreadNotFoundError
-from ferrule_hookspecs.plugins import PluginContext
-from ferrule_hookspecs.store import RolloutRecord, ThreadFilter, ThreadSummary, ThreadWriter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ferrule.thread_index import ThreadIndex
+    from ferrule_hookspecs.plugins import PluginContext
+    from ferrule_hookspecs.store import RolloutRecord, ThreadFilter, ThreadSummary, ThreadWriter
 
 
 class JsonlStore:

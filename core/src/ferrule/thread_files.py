@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ferrule.ids import uuid7_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 _PREFIX, _SUFFIX = "rollout-", ".jsonl"
 _STAMP_END = len(_PREFIX) + len("YYYY-MM-DDTHH-MM-SS")

@@ -13,7 +13,6 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Callable, Generator, Iterator
 from dataclasses import astuple, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -25,6 +24,7 @@ from ferrule_hookspecs.store import ThreadFilter, ThreadSummary
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Callable, Generator, Iterator
 
 T = TypeVar("T")
 

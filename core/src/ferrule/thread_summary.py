@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from ferrule.rollout import parse_record
-from ferrule.thread_files import RolloutFile
 from ferrule_hookspecs.errors import StoreError
 from ferrule_hookspecs.store import RolloutRecord, ThreadSummary
+
+if TYPE_CHECKING:
+    from ferrule.thread_files import RolloutFile
 
 PREVIEW_LIMIT = 500
 """Characters of the first user message that a listing keeps."""

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS, distribution_of
-from ferrule.entry import Entry
 from ferrule.index import is_named
 from ferrule.versions import normal_name, satisfies, split_requirement
 from ferrule_hookspecs.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ferrule.entry import Entry
 
 State = Literal["active", "disabled", "blocked", "untrusted", "incompatible", "clash", "broken"]
 

@@ -5,11 +5,14 @@ Shown by `ferrule plugins show`, and before anybody is asked to trust a plugin.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from ferrule.entry import Entry
 from ferrule_hookspecs.slots import COMMAND_GROUP, HOOK_GROUP, TOOL_GROUP
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ferrule.entry import Entry
 
 _POWERS: Final = {"assess": ", and refuse", "gather": "", "observe": "", "rewrite": ""}
 _GROUP_WORDS: Final = {

@@ -7,12 +7,13 @@ A plain function runs in a worker thread, so it must not touch the event loop.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ferrule_hookspecs.markers import hook_contract
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.items import UserInput
     from ferrule_hookspecs.plugins import PluginContext

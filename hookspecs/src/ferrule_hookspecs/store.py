@@ -6,11 +6,13 @@ a single write, and it returns only once a kill of the process cannot lose the r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NotRequired, Protocol
+from typing import TYPE_CHECKING, Literal, NotRequired, Protocol
 
 from typing_extensions import TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 RecordType = Literal[
     "session_meta", "turn_context", "response_item", "event_msg", "compacted", "token_usage_record"

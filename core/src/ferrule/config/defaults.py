@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ferrule.config.layers import Layer
-from ferrule.config.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ferrule.config.tables import Table
 
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ferrule.config.check import Problem, find_problems
 from ferrule.config.model import ConfigFile
 from ferrule.config.tables import MISSING, KeyPath, Table, is_list, lookup, place, remove
 from ferrule_hookspecs.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _TOML_ERROR = re.compile(r"(?P<what>.*) \(at line (?P<line>\d+), column (?P<column>\d+)\)")
 _PATH_KEYS: tuple[KeyPath, ...] = (

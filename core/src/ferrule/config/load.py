@@ -7,9 +7,8 @@ administrator's requirements constrain the result.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ferrule.config.defaults import default_layer, environment_layer
 from ferrule.config.layers import Layer, check_layer, read_layer, reject_legacy
@@ -25,7 +24,11 @@ from ferrule.config.requirements import (
 from ferrule.config.tables import Table, join_key, merge, place, table_at, texts
 from ferrule.config.trust import ProjectFacts, find_project
 from ferrule_hookspecs.errors import ConfigError
-from ferrule_hookspecs.host import ConfigRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ferrule_hookspecs.host import ConfigRequest
 
 ADMIN_FOLDER = Path("/etc/ferrule")
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ferrule.config.layers import Layer, layer_with_paths
 from ferrule.config.tables import Table, nest, place, split_key
 from ferrule_hookspecs.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 
 def override_layers(texts: Sequence[str], base: Path) -> list[Layer]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ferrule.config.layers import Layer
 from ferrule.config.tables import MISSING, KeyPath, Table, is_table, lookup, place, split_key
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.host import ConfigOrigin
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 
 class Statement(NamedTuple):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 Table: TypeAlias = dict[str, object]
 KeyPath: TypeAlias = tuple[str, ...]

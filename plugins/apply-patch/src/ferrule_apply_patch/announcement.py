@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from ferrule_apply_patch.parser import AddFile, Chunk, DeleteFile, Section
-from ferrule_hookspecs.items import FileUpdateChange
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ferrule_hookspecs.items import FileUpdateChange
 
 
 def announced(sections: Iterable[Section], resolve: Callable[[str], str]) -> list[FileUpdateChange]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ferrule_apply_patch.document import Document, Splice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
 
 _CONTEXT: Final = 3
 _NO_NEWLINE: Final = "\n\\ No newline at end of file\n"

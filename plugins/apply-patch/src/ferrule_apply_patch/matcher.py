@@ -9,9 +9,11 @@ Every reading is one string searched by `str.find`, which is linear in the worst
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
 from itertools import accumulate
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _DASHES: Final = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 _SINGLE_QUOTES: Final = "\u2018\u2019\u201a\u201b"

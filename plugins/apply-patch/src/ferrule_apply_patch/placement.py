@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ferrule_apply_patch.document import Document, Edit
 from ferrule_apply_patch.matcher import Haystack
 from ferrule_apply_patch.parser import Chunk, PatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def locate_edits(document: Document, chunks: Iterable[Chunk], path: str) -> list[Edit]:

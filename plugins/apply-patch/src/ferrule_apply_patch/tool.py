@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, cast
 
@@ -23,6 +22,8 @@ from ferrule_hookspecs.tools import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from ferrule_apply_patch.plan import FileState, Plan
     from ferrule_hookspecs.items import FileChangeItem, FileUpdateChange
     from ferrule_hookspecs.sandbox import FileSystem

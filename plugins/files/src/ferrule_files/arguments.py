@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ferrule_hookspecs.errors import ToolArgumentError
-from ferrule_hookspecs.plugins import PluginContext
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ferrule_hookspecs.plugins import PluginContext
 
 
 def is_switched_on(context: PluginContext, tool: str) -> bool:

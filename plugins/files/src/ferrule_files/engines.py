@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -14,6 +13,8 @@ from ferrule_files.walk import walk
 from ferrule_hookspecs.errors import ToolError
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
     from ferrule_files.search import Search
     from ferrule_hookspecs.tools import ToolContext
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import aclosing
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from ferrule_files.arguments import absolute, is_switched_on, number, text
 from ferrule_files.walk import Found, walk
 from ferrule_hookspecs.tools import FunctionSchema, Tool, ToolCall, ToolContext, ToolResult
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _MARKS: Final = {"directory": "/", "symlink": "@", "file": "", "other": "?"}
 _PARAMETERS: Final[dict[str, object]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule_files.arguments import absolute, is_switched_on, number, text
@@ -10,6 +9,8 @@ from ferrule_hookspecs.errors import ToolError
 from ferrule_hookspecs.tools import FunctionSchema, Tool, ToolCall, ToolContext, ToolResult
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ferrule_hookspecs.sandbox import FileSystem
 
 MAX_BYTES: Final = 16 * 1024 * 1024

@@ -6,7 +6,6 @@ it backtracks, and a pattern of a model could hold up the whole process.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
@@ -15,6 +14,8 @@ from ferrule_hookspecs.errors import ToolError
 from ferrule_hookspecs.tools import FunctionSchema, Tool, ToolCall, ToolContext, ToolResult
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ferrule_files.engines import Matches
 
 _PARAMETERS: Final[dict[str, object]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -11,6 +10,8 @@ from ferrule_hookspecs.errors import ToolError
 from ferrule_hookspecs.tools import SandboxDeniedError
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
     from ferrule_hookspecs.sandbox import DirectoryEntry, FileSystem
 
 _MAX_RULES: Final = 1024 * 1024

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule_hookspecs.errors import ConfigError, FerruleError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from anyio.abc import Process
 
     from ferrule_hookspecs.hooks import Notification

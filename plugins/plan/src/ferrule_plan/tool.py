@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 from ferrule_hookspecs.errors import ToolArgumentError
 from ferrule_hookspecs.tools import FunctionSchema, Tool, ToolCall, ToolContext, ToolResult
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from ferrule_hookspecs.events import PlanStep
 
 WireStatus = Literal["pending", "inProgress", "completed"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ferrule_hookspecs.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from ferrule_hookspecs.history import HistoryItem
 
 Answer = list["HistoryItem"]

@@ -6,11 +6,11 @@ Needs no model and no network: what is shown is the loop, the tools and the sand
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ferrule_hookspecs.host import Host

@@ -7,7 +7,6 @@ tests, and for going through a session again.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -16,6 +15,8 @@ from ferrule_hookspecs.provider import Completed, ItemAdded, ItemDone, Reasoning
 from ferrule_replay.conversation import read_conversation
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.provider import ModelEvent, ModelRequest

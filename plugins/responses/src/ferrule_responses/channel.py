@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from urllib.parse import SplitResult, quote, urlencode, urlsplit, urlunsplit
@@ -18,6 +17,8 @@ from urllib.parse import SplitResult, quote, urlencode, urlsplit, urlunsplit
 from ferrule_hookspecs.errors import ProviderError
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
     from ferrule_responses.settings import ProviderSettings
 
 _E = TypeVar("_E", bound=BaseException)

@@ -6,7 +6,6 @@ Only the types the kernel can use are parsed; every other event costs no more th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule_hookspecs.errors import ProviderError
@@ -15,6 +14,8 @@ from ferrule_responses.failures import disconnected, incomplete_response, respon
 from ferrule_responses.sse import BlockSplitter, event_data, event_type
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.provider import ModelEvent
     from ferrule_hookspecs.threads import TokenUsage

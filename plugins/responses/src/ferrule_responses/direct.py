@@ -9,9 +9,7 @@ from __future__ import annotations
 import os
 import re
 import select
-import socket
 import ssl
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -30,6 +28,9 @@ from ferrule_responses.channel import (
 from ferrule_responses.chunked import ChunkedBody
 
 if TYPE_CHECKING:
+    import socket
+    from collections.abc import Mapping
+
     from anyio.abc import ByteStream
 
 _PIECE: Final = 256 * 1024

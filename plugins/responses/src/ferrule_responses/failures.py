@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from ferrule_hookspecs.errors import ProviderError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 TRANSPORT_CUT: Final = "Transport error: network error: error decoding response body"
 NOT_COMPLETED: Final = "stream closed before response.completed"

@@ -7,7 +7,6 @@ first request asks for it.
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +15,8 @@ from ferrule_responses.credentials import Credentials
 from ferrule_responses.settings import read_settings
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.provider import ModelEvent, ModelRequest
     from ferrule_responses.channel import Answer, Channel

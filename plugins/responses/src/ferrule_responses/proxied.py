@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ssl
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -24,6 +23,8 @@ from ferrule_responses.channel import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping
+
     import httpx
 else:
     # httpx imports its own command line, and with it click and rich (0.1 s), where those happen to

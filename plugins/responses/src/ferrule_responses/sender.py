@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +19,8 @@ from ferrule_responses.channel import (
 from ferrule_responses.failures import IDLE, TRANSPORT_CUT, HttpFailure, disconnected, http_failure
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ferrule_responses.channel import Answer, Channel
 
 _FIRST_BACKOFF_S: Final = 0.2

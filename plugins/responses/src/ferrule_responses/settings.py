@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ferrule_hookspecs.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 DEFAULT_BASE_URL: Final = "https://api.openai.com/v1"
 DEFAULT_ENV_KEY: Final = "OPENAI_API_KEY"

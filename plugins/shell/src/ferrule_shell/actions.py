@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Collection, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from ferrule_hookspecs.items import CommandAction
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from ferrule_hookspecs.items import CommandAction
 
 # Anything that makes a line more than one simple command whose words mean themselves.
 _SHELL_SYNTAX: Final = re.compile(r"[;&|<>()`$\n\\*?\[{~#!]")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from ferrule_hookspecs.errors import ToolArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Arguments:

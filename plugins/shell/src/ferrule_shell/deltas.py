@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import codecs
-from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _EVERY_SECONDS: Final = 0.05
 _EVERY_BYTES: Final = 16 * 1024

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from ferrule_hookspecs.items import CommandExecutionItem
-from ferrule_hookspecs.tools import ToolCall
 from ferrule_shell.actions import actions
 from ferrule_shell.quoting import join
+
+if TYPE_CHECKING:
+    from ferrule_hookspecs.items import CommandExecutionItem
+    from ferrule_hookspecs.tools import ToolCall
 
 DEFAULT_SHELL: Final = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"
 

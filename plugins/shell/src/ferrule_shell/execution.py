@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import anyio
 
 from ferrule_hookspecs.errors import ToolError
-from ferrule_hookspecs.items import CommandExecutionItem
 from ferrule_hookspecs.sandbox import Command, CommandResult
 from ferrule_hookspecs.tools import ToolCall, ToolContext, ToolResult
 from ferrule_shell.display import DEFAULT_SHELL, shell_of, started_item
 from ferrule_shell.reply import Reply
 from ferrule_shell.running import RunningCommand
-from ferrule_shell.terminals import Terminals
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ferrule_hookspecs.items import CommandExecutionItem
+    from ferrule_shell.terminals import Terminals
 
 _DENIAL_BYTES: Final = 64 * 1024
 

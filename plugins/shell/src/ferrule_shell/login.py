@@ -7,15 +7,18 @@ and every command gets its effect without its cost.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.sandbox import Command
-from ferrule_hookspecs.tools import ToolContext
-from ferrule_shell.background import Background
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ferrule_hookspecs.tools import ToolContext
+    from ferrule_shell.background import Background
 
 _SECONDS: Final = 5.0
 _SHELLS: Final = frozenset({"bash", "sh", "dash", "zsh", "ksh"})

@@ -7,8 +7,10 @@ that Codex shows, which mixes three kinds of quotes.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _UNQUOTED: Final = re.compile(r"[A-Za-z0-9+\-./:@\]_]+")
 # A caret may only follow the opening quote: some versions of Bash take it for history otherwise.

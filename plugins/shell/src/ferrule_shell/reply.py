@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from ferrule_shell.retained import RetainedOutput
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ferrule_shell.retained import RetainedOutput
 
 _BYTES_PER_TOKEN: Final = 4
 # The whole reply, header included, may exceed the session's limit by a fifth.

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from ferrule_hookspecs.errors import FerruleError, ToolError
-from ferrule_hookspecs.items import CommandExecutionItem
-from ferrule_hookspecs.tools import Process, ToolContext
 from ferrule_shell.deltas import OutputDeltas
 from ferrule_shell.retained import RetainedOutput
+
+if TYPE_CHECKING:
+    from ferrule_hookspecs.items import CommandExecutionItem
+    from ferrule_hookspecs.tools import Process, ToolContext
 
 _ENDED_BY_US: Final = -1
 _INTERRUPT: Final = "\x03"

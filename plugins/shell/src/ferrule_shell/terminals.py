@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
 import anyio
 
-from ferrule_hookspecs.plugins import PluginContext
 from ferrule_shell.background import Background
 from ferrule_shell.login import LoginEnvironment
-from ferrule_shell.running import RunningCommand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ferrule_hookspecs.plugins import PluginContext
+    from ferrule_shell.running import RunningCommand
 
 LIMIT: Final = 64
 _CLOSE_SECONDS: Final = 5.0

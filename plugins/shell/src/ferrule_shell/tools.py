@@ -6,11 +6,9 @@ by the call.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, cast
 
-from ferrule_hookspecs.items import ThreadItem
 from ferrule_hookspecs.tools import (
     Requirement,
     SandboxSession,
@@ -24,6 +22,9 @@ from ferrule_shell.arguments import Arguments
 from ferrule_shell.schemas import EXEC_COMMAND, WRITE_STDIN
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ferrule_hookspecs.items import ThreadItem
     from ferrule_shell.terminals import Terminals
 
 _DEFAULT_TOKENS: Final = 10_000

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule_hookspecs.errors import ToolArgumentError, ToolError
 from ferrule_hookspecs.tools import FunctionSchema, Tool, ToolCall, ToolContext, ToolResult
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ferrule_hookspecs.items import ImageViewItem
     from ferrule_hookspecs.sandbox import FileSystem
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import os
 import time
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TextIO, cast, get_args
 
 from ferrule_hookspecs.review import (
@@ -19,6 +18,8 @@ from ferrule_hookspecs.review import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ferrule_hookspecs.events import ServerRequest
     from ferrule_hookspecs.plugins import PluginContext
 
