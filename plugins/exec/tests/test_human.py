@@ -58,6 +58,12 @@ def test_a_command_that_ends_after_another_began_is_named_again(output, streams,
     )
 
 
+def test_a_command_that_never_ran_has_no_exit_code(output, streams, event):
+    output.happened(event.started(command("a")))
+    output.happened(event.completed(command("a", status="failed", exitCode=None)))
+    assert " failed:\nout a" in streams[1].text
+
+
 def test_the_error_of_a_turn_is_shown_once(output, streams, event, outcome):
     output.happened(event("error", error={"message": "no route"}, willRetry=False))
     output.ended(outcome("failed", "no route"))

@@ -93,6 +93,16 @@ def test_changes_of_a_patch_are_sorted_by_path(output, event):
     ]
 
 
+def test_a_refused_patch_says_why(output, event):
+    change = {"path": "/w/a", "kind": {"type": "add"}, "diff": "x"}
+    item = {"type": "fileChange", "id": "c", "changes": [change], "status": "declined"}
+    decision = {"decision": "decline", "reviewer": "policy", "reason": "outside of the project"}
+    output.happened(event("item/decision", itemId="c", outcome=decision))
+    output.happened(event.completed(item))
+    assert output.events()[0]["item"]["status"] == "failed"
+    assert output.events()[0]["item"]["error"] == {"message": "outside of the project"}
+
+
 def test_a_refused_call_of_any_tool_shows_with_its_reason(output, event):
     call = {
         "type": "dynamicToolCall",

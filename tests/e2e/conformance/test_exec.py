@@ -31,7 +31,7 @@ def test_every_difference_has_a_reason(conformance):
         *(
             each
             for entry in conformance.listed["scenario"].values()
-            for each in entry.get("difference", [])
+            for each in [*entry.get("difference", []), *entry.get("alike", [])]
         ),
     ]
     assert all(entry["reason"].strip() for entry in entries)

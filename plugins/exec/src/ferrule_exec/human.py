@@ -153,8 +153,10 @@ class HumanOutput:
             self._line(f" succeeded {took}", "green")
         elif item["status"] == "declined":
             self._line(" declined:", "red")
+        elif item.get("exitCode") is None:
+            self._line(" failed:", "red")
         else:
-            self._line(f" exited {item.get('exitCode')} {took}", "red")
+            self._line(f" exited {item['exitCode']} {took}", "red")
         self._line(item.get("aggregatedOutput") or "", "dim")
 
     def _file_change(self, item: dict[str, Any]) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ferrule_exec.errors import ExecError
 from ferrule_exec.prompt import Stdin, compose
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 _UNTRUSTED = "Not inside a trusted directory and --skip-git-repo-check was not specified."
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """A run that is ready to start.
 
     Attributes:
@@ -66,10 +64,10 @@ def prepare(arguments: Arguments, host: Host, progress: Stream) -> Job:
     if not os.path.isdir(arguments.cwd):
         raise ExecError(f"Error: the working directory {arguments.cwd!r} does not exist")
     config = _config(arguments, host)
-    prompt = _prompt(arguments, progress)
-    schema = _schema(arguments.schema_file)
     if not (arguments.skip_git_check or config.is_trusted or _is_in_repository(arguments.cwd)):
         raise ExecError(_UNTRUSTED)
+    schema = _schema(arguments.schema_file)
+    prompt = _prompt(arguments, progress)  # last: it may wait for input
     return Job(arguments, config, prompt, schema)
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.events import Outgoing
     from ferrule_hookspecs.host import Session
     from ferrule_hookspecs.items import ThreadItem
+from ferrule_hookspecs.review import ReviewOutcome
 
 _encode: Final = JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -26,6 +27,7 @@ class JsonOutput:
         self._stdout = stdout
         self._ids: dict[str, str] = {}
         self._count = 0
+        self._refusals: dict[str, str] = {}
         self._plan: tuple[str, Shape] | None = None
         self._has_started = False
 
@@ -41,6 +43,8 @@ class JsonOutput:
                 self._item("item.started", params["item"])
             case "item/completed":
                 self._item("item.completed", params["item"])
+            case "item/decision":
+                self._decided(params["itemId"], params["outcome"])
             case "turn/started":
                 self._turn_started()
             case "item/commandExecution/terminalInteraction":
@@ -100,7 +104,14 @@ class JsonOutput:
             item_id = self._ids[item["id"]] = self._next_id()
         if event == "item.completed":
             del self._ids[item["id"]]
+            reason = self._refusals.pop(item["id"], None)
+            if reason and shape["type"] == "file_change" and shape["status"] == "failed":
+                shape["error"] = {"message": reason}
         self._write({"type": event, "item": {"id": item_id, **shape}})
+
+    def _decided(self, item_id: str, outcome: ReviewOutcome) -> None:
+        if outcome["decision"] in ("decline", "cancel"):
+            self._refusals[item_id] = outcome["reason"]
 
     def _typed(self, params: dict[str, Any]) -> None:
         # The model names the session by a number; the contract carries ids as text.

@@ -39,7 +39,7 @@ OPTIONS: Final[dict[str, tuple[Option, ...]]] = {
             {
                 "type": float,
                 "metavar": "SECONDS",
-                "help": "give up when the model has not answered after retrying for this long",
+                "help": "give up when no answer came this long after the first reported retry",
             },
         ),
     ),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from ferrule_hookspecs.threads import TokenUsage
 
@@ -40,8 +39,7 @@ def sum_usage(first: TokenUsage, second: TokenUsage) -> TokenUsage:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """How a run ended.
 
     Attributes:
