@@ -8,9 +8,8 @@ policy allows asking, a second review and one attempt without it. Every decision
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from json import loads
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
 from ferrule.approvals import asks_after_denial, asks_first, may_ask, policy_name
 from ferrule.attempt import BoundSandbox, CallContext, confined, escalated
@@ -40,8 +39,7 @@ class TurnCancelledError(FerruleError):
     """A reviewer answered `cancel`: the call is refused and the turn ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
+class _Question(NamedTuple):
     """Why approval is asked for."""
 
     phase: Phase
@@ -51,8 +49,7 @@ class _Question:
     verdicts: Mapping[str, Verdict] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """How a call ended; `failure` is why it did not run to a result."""
 
     call: ToolCall

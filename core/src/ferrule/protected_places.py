@@ -10,8 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ferrule.git_places import protect_git
 from ferrule.places import Places
@@ -53,8 +52,7 @@ def find_scratch_places(root: str) -> Places:
     return places
 
 
-@dataclass(frozen=True, slots=True)
-class _Folder:
+class _Folder(NamedTuple):
     """What a folder held when it was last read."""
 
     stamp: int

@@ -160,6 +160,7 @@ class CallRunner:
 
     def start(self, group: TaskGroup, item: CallItem) -> None:
         """Store a call and run it; must be called in call order."""
+        self._parts.call_began.set()
         key = self._conversation.begin_call(item)
         self._results[key] = None
         try:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.threads import Thread, TokenUsage, TurnError
 
 _OP_LIMIT: Final = 64
+# Longer than a request takes to leave, shorter than a model takes to ask for its first tool.
+_HEAD_START_S: Final = 0.1
 
 
 class LiveSession:
@@ -170,8 +172,10 @@ class LiveSession:
                 self._idle.set()
 
     async def _prewarm(self, turn_id: str) -> None:
-        """Let tools prepare their first call while the model thinks."""
+        """Let tools prepare their first call while the model thinks; not before it was asked."""
         with self._background:
+            with anyio.move_on_after(_HEAD_START_S):
+                await self._parts.call_began.wait()
             try:
                 context = CallContext(self._parts, turn_id, confined(self._parts))
                 for tool in self._parts.tools.values():

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import anyio
+
 from ferrule.approvals import ApprovalMemory
 from ferrule_hookspecs.tools import TurnInfo
 
@@ -64,6 +66,7 @@ class SessionParts:
     ask_client: Callable[[ServerRequest], Awaitable[Mapping[str, object]]] | None = None
     memory: ApprovalMemory = field(default_factory=ApprovalMemory)
     parent_thread_id: str | None = None
+    call_began: anyio.Event = field(default_factory=anyio.Event)
 
     @property
     def home(self) -> Path:

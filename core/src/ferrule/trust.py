@@ -7,7 +7,7 @@ plainly allowed is refused with a reason that says what to do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS, distribution_of
@@ -29,8 +29,7 @@ class Standing(NamedTuple):
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Pin:
+class Pin(NamedTuple):
     """A distribution as a policy names it; version and hash are optional."""
 
     name: str
@@ -39,8 +38,7 @@ class Pin:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Governance:
+class Governance(NamedTuple):
     """What the configuration says about plugins.
 
     Attributes:
@@ -53,7 +51,7 @@ class Governance:
 
     disabled: Sequence[str] = ()
     required: Sequence[str] = ()
-    overrides: Mapping[str, str] = field(default_factory=dict[str, str])
+    overrides: Mapping[str, str] = MappingProxyType({})
     allow: Sequence[Pin] | None = None
     block: Sequence[Pin] = ()
 

@@ -6,8 +6,7 @@ Line numbers in messages count from the line `*** Begin Patch`, which is line 1.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final, Literal, cast
+from typing import Final, Literal, NamedTuple, cast
 
 from ferrule_hookspecs.errors import ToolError
 
@@ -28,8 +27,7 @@ class PatchError(ToolError):
     """The patch is malformed or does not fit the files; the message goes to the model."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(NamedTuple):
     """Lines that belong together in an update.
 
     Attributes:
@@ -43,23 +41,20 @@ class Chunk:
     at_end: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AddFile:
+class AddFile(NamedTuple):
     """Gives a file this text, whether or not it exists."""
 
     path: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteFile:
+class DeleteFile(NamedTuple):
     """Removes a file."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateFile:
+class UpdateFile(NamedTuple):
     """Changes a file and perhaps moves it."""
 
     path: str

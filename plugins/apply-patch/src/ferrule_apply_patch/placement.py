@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ferrule_apply_patch.document import Document, Edit
@@ -58,7 +57,7 @@ def _located(haystack: Haystack, chunk: Chunk, at: int) -> tuple[int | None, Chu
 
 def _without_last_empty_line(chunk: Chunk) -> Chunk:
     last = max(index for index, (kind, _) in enumerate(chunk.lines) if kind != "+")
-    return replace(chunk, lines=chunk.lines[:last] + chunk.lines[last + 1 :])
+    return chunk._replace(lines=chunk.lines[:last] + chunk.lines[last + 1 :])
 
 
 def _appended(bodies: list[str], chunk: Chunk) -> Edit:

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 from ferrule_apply_patch.grammar import DESCRIPTION, GRAMMAR
-from ferrule_apply_patch.parser import PatchError, Section, parse
 from ferrule_hookspecs.errors import ToolArgumentError
 from ferrule_hookspecs.tools import (
     FreeformSchema,
@@ -24,6 +23,7 @@ from ferrule_hookspecs.tools import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from ferrule_apply_patch.parser import Section
     from ferrule_apply_patch.plan import FileState, Plan
     from ferrule_hookspecs.items import FileChangeItem, FileUpdateChange
     from ferrule_hookspecs.sandbox import FileSystem
@@ -54,6 +54,7 @@ class ApplyPatch(Tool):
     def item(self, call: ToolCall, cwd: str) -> FileChangeItem:
         """What the patch says it will do; the files themselves have not been read yet."""
         from ferrule_apply_patch.announcement import announced
+        from ferrule_apply_patch.parser import PatchError, parse
 
         try:
             changes = announced(parse(_patch(call)), _resolver(call, cwd))
@@ -63,6 +64,7 @@ class ApplyPatch(Tool):
 
     def requirement(self, call: ToolCall, sandbox: SandboxSession) -> Requirement:
         """Ask for approval where the sandbox would refuse to write one of the files."""
+        from ferrule_apply_patch.parser import PatchError, parse
         from ferrule_apply_patch.plan import touched_paths
 
         try:
@@ -82,6 +84,8 @@ class ApplyPatch(Tool):
 
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
         """Check that all of the patch fits, then write all of it."""
+        from ferrule_apply_patch.parser import PatchError, parse
+
         started = time.monotonic()
         try:
             sections = parse(_patch(call))

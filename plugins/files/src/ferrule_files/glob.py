@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 _NAMED_SET = re.compile(r"\[:(\w+):\]")
 _NAMED_SETS: Final = {
@@ -23,8 +22,7 @@ _NOTHING: Final = re.compile("(?!)")
 _ANY_NAME: Final = re.compile(".+", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Glob:
+class Glob(NamedTuple):
     """A glob by its parts between slashes; None stands for `**`, any number of folders."""
 
     parts: tuple[re.Pattern[str] | None, ...]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ferrule_files.glob import Glob
 
 _ESCAPED_BLANK = re.compile(r"(?<!\\)[ \t]+$")
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One line of a `.gitignore`; the glob fits paths relative to the file's folder."""
 
     glob: Glob
@@ -19,8 +18,7 @@ class Rule:
     is_for_folders: bool
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreFile:
+class IgnoreFile(NamedTuple):
     """The rules of one file; `folder` is its place, with a slash at the end."""
 
     folder: str

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule_files.arguments import absolute, is_switched_on, number, text
-from ferrule_files.walk import Found, walk
 from ferrule_hookspecs.tools import FunctionSchema, Tool, ToolCall, ToolContext, ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from ferrule_files.walk import Found
 
 _MARKS: Final = {"directory": "/", "symlink": "@", "file": "", "other": "?"}
 _PARAMETERS: Final[dict[str, object]] = {
@@ -55,6 +55,10 @@ class ListDir(Tool):
         """List the upper levels first, so that a limit cuts what is deepest."""
         path = absolute(call.arguments["path"], context.cwd)
         limit = cast("int", call.arguments["limit"])
+        from contextlib import aclosing
+
+        from ferrule_files.walk import walk
+
         found: list[Found] = []
         is_cut = False
         depth = cast("int", call.arguments["depth"])

@@ -6,8 +6,7 @@ it backtracks, and a pattern of a model could hold up the whole process.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from ferrule_files.arguments import absolute, is_switched_on, number, text
 from ferrule_hookspecs.errors import ToolError
@@ -34,8 +33,7 @@ _PARAMETERS: Final[dict[str, object]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(NamedTuple):
     """What to search for; `folder` is absolute, `target` relative to it."""
 
     pattern: str

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from ferrule_files.ignore import IgnoreFile, is_ignored, parse
 from ferrule_hookspecs.errors import ToolError
@@ -17,16 +16,14 @@ if TYPE_CHECKING:
 _MAX_RULES: Final = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A file or folder; `path` is relative to where the walk began, with slashes."""
 
     path: str
     kind: Literal["file", "directory", "symlink", "other"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Folder:
+class _Folder(NamedTuple):
     path: str
     relative: str
     ignore: tuple[IgnoreFile, ...]

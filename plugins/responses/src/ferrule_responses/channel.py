@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 from urllib.parse import SplitResult, quote, urlencode, urlsplit, urlunsplit
 
 from ferrule_hookspecs.errors import ProviderError
@@ -82,8 +81,7 @@ class Channel(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """Where requests go.
 
     Attributes:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from ferrule_hookspecs.errors import ProviderError
 
@@ -35,8 +34,7 @@ _RETRY_HINT: Final = re.compile(
 _LONGEST_BODY: Final = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class HttpFailure:
+class HttpFailure(NamedTuple):
     """An answer that is not a stream.
 
     Attributes:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from ferrule_hookspecs.errors import ConfigError
 
@@ -16,8 +16,7 @@ DEFAULT_ENV_KEY: Final = "OPENAI_API_KEY"
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class TokenCommand:
+class TokenCommand(NamedTuple):
     """A program that prints a bearer token.
 
     Attributes:
@@ -33,8 +32,7 @@ class TokenCommand:
     refresh_s: float = 300.0
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderSettings:
+class ProviderSettings(NamedTuple):
     """One `model_providers` table."""
 
     name: str = "responses"
@@ -43,9 +41,9 @@ class ProviderSettings:
     env_key_instructions: str | None = None
     bearer_token: str | None = None
     token_command: TokenCommand | None = None
-    query_params: Mapping[str, str] = field(default_factory=dict[str, str])
-    http_headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    env_http_headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    query_params: Mapping[str, str] = MappingProxyType({})
+    http_headers: Mapping[str, str] = MappingProxyType({})
+    env_http_headers: Mapping[str, str] = MappingProxyType({})
     request_max_retries: int = 4
     stream_max_retries: int = 5
     stream_idle_timeout_s: float = 300.0
