@@ -16,6 +16,7 @@ from ferrule_sandbox_bubblewrap.arguments import (
     sandbox_arguments,
 )
 from ferrule_sandbox_bubblewrap.command_signals import forward_signal
+from ferrule_sandbox_bubblewrap.foreground import foreground_argv
 from ferrule_sandbox_bubblewrap.host_sockets import host_sockets, service_folders
 from ferrule_sandbox_bubblewrap.limits import (
     Bounds,
@@ -151,8 +152,9 @@ class BubblewrapBackend:
             _Run(guard, bounds, opened, self._watchdog).cleanup()
             raise
         run = _Run(guard, bounds, opened, self._watchdog)
+        argv = foreground_argv(command.argv) if command.tty else command.argv
         return Launch(
-            argv=(program, "--args", str(opened[1]), "--", *command.argv),
+            argv=(program, "--args", str(opened[1]), "--", *argv),
             env={},
             cwd="/",
             pass_fds=(*opened, bounds.info, bounds.gate),

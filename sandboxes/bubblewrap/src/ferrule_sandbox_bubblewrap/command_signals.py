@@ -13,18 +13,22 @@ from contextlib import suppress
 
 def forward_signal(pid: int, number: int) -> bool:
     """Send a signal to the command below a monitor; tells whether there was one."""
-    first = _children(pid)
-    commands = [child for process in first for child in _children(process)]
+    commands = [child for process in _children(pid) for child in _children(process)]
     for command in commands:
         with suppress(ProcessLookupError, PermissionError):
-            group = os.getpgid(command)
-            # In a session of its own the whole group hears it, as it would from a terminal. The
-            # sandbox's first process is in that group too, and deaf to signals it does not handle.
-            if group != os.getpgid(pid):
+            monitors = os.getpgid(pid)
+            # The group of the command hears it, as it would from a terminal. Where that is a group
+            # of its own below the shells that made it one, those are passed over.
+            groups = {os.getpgid(process) for process in (command, *_below(command))}
+            for group in groups - {monitors}:
                 os.killpg(group, number)
-            else:
+            if groups == {monitors}:
                 os.kill(command, number)
     return bool(commands)
+
+
+def _below(pid: int) -> list[int]:
+    return [found for child in _children(pid) for found in (child, *_below(child))]
 
 
 def _children(pid: int) -> list[int]:
