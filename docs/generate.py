@@ -2,9 +2,10 @@
 
 `hooks` writes docs/hooks.md from the docstrings of the hook specifications, `api` writes
 hookspecs/api.json, the golden file of the contract, `config` and `schema` write
-docs/config-keys.md and docs/config.schema.json from the definition of the configuration. Tests
-fail when one of them is not up to date, so that a change of the contract or of the configuration
-is always a change somebody looked at.
+docs/config-keys.md and docs/config.schema.json from the definition of the configuration,
+`differences` writes the tables of docs/differences.md from the list that the recorded runs of
+`exec` are compared with. Tests fail when one of them is not up to date, so that a change of the
+contract or of the configuration is always a change somebody looked at.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import inspect
 import json
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 from ferrule_hookspecs import hooks, markers
@@ -47,6 +49,9 @@ FERRULE_ORDER = {"before": ["audit"], "after": ["acme-policy"], "outermost": Fal
 A hook module runs inside the process of Ferrule, with all rights of the user: it is trusted code.
 """
 
+_DIFFERENCES = ROOT / "tests" / "e2e" / "conformance" / "differences.toml"
+_TABLES_BEGIN = "<!-- Written by `python docs/generate.py differences` from here -->"
+_TABLES_END = "<!-- to here -->"
 _TABLE_HEAD = "| key | value | meaning |\n|---|---|---|"
 _KEYS_HEAD = f"""# Configuration keys
 
@@ -67,7 +72,7 @@ def hooks_page() -> str:
         lines = [
             f"## {name}",
             "",
-            f"```python\n{_signature(name, function)}\n```",
+            f"```python\n{_signature(name, function)}: ...\n```",
             "",
             parts["summary"],
             "",
@@ -186,8 +191,9 @@ def config_keys_page() -> str:
 
 def _definition(name: str) -> type | None:
     from ferrule.config import settings
+    from ferrule_hookspecs import policies
 
-    return getattr(settings, name, None)
+    return getattr(settings, name, None) or getattr(policies, name, None)
 
 
 def _key_row(key: str, kind: str, facts: dict[str, str]) -> str:
@@ -203,6 +209,39 @@ def schema_text() -> str:
     return json.dumps(config_schema(), indent=2) + "\n"
 
 
+def differences_page() -> str:
+    """Return docs/differences.md with its tables made anew."""
+    page = (ROOT / "docs" / "differences.md").read_text("utf-8")
+    head, _, rest = page.partition(_TABLES_BEGIN)
+    tail = rest.partition(_TABLES_END)[2]
+    return f"{head}{_TABLES_BEGIN}\n\n{differences_tables()}\n{_TABLES_END}{tail}"
+
+
+def differences_tables() -> str:
+    """Return one table of reasons and one of scenarios whose feature is not there yet."""
+    listed = tomllib.loads(_DIFFERENCES.read_text("utf-8"))
+    reasons: dict[str, list[str]] = {
+        each["reason"]: ["every scenario"] for each in listed["everywhere"]
+    }
+    waiting: list[str] = []
+    for name, entry in sorted(listed["scenario"].items()):
+        if "pending" in entry:
+            waiting.append(name)
+        for each in entry.get("difference", []):
+            reasons.setdefault(each["reason"], []).append(f"`{name}`")
+    rows = [
+        f"| {_sentence(why)} | {', '.join(dict.fromkeys(names))} |"
+        for why, names in reasons.items()
+    ]
+    lines = ["| Ferrule | recorded scenarios |", "|---|---|", *sorted(rows), ""]
+    lines += ["Recorded scenarios of what is not there yet:", ""]
+    return "\n".join([*lines, ", ".join(f"`{name}`" for name in waiting) + ".", ""])
+
+
+def _sentence(text: str) -> str:
+    return " ".join((text[:1].upper() + text[1:]).split())
+
+
 def main() -> int:
     """Write the file that is asked for."""
     targets = {
@@ -210,6 +249,7 @@ def main() -> int:
         "api": (ROOT / "hookspecs" / "api.json", api_text),
         "config": (ROOT / "docs" / "config-keys.md", config_keys_page),
         "schema": (ROOT / "docs" / "config.schema.json", schema_text),
+        "differences": (ROOT / "docs" / "differences.md", differences_page),
     }
     if len(sys.argv) != 2 or sys.argv[1] not in targets:
         sys.stderr.write(f"usage: python docs/generate.py {'|'.join(targets)}\n")
