@@ -4,7 +4,7 @@ import anyio
 import pytest
 from kernel_plugins.speech import DONE, call, say
 
-from ferrule_hookspecs.errors import ProviderError
+from ferrule_hookspecs.errors import PluginError, ProviderError
 
 
 def test_a_plain_turn_tells_everything_in_order(bench, stage):
@@ -286,3 +286,15 @@ def test_an_empty_summary_is_refused_and_the_history_kept(bench, stage):
 
     assert bench.of("turn/completed")[1]["turn"]["status"] == "failed"
     assert "kept" in str(stage.requests[-1].input)
+
+
+@pytest.mark.parametrize("key", ["sandbox_backend", "approvals_reviewer", "compactor"])
+def test_a_driver_that_is_not_installed_stops_the_run_before_anything_starts(bench, stage, key):
+    path = bench.host.home / "config.toml"
+    lines = [line for line in path.read_text().splitlines() if not line.startswith(key)]
+    path.write_text(f'{key} = "nope"\n' + "\n".join(lines))
+
+    with pytest.raises(PluginError, match="'nope'"):
+        bench.turn()
+
+    assert stage.requests == []

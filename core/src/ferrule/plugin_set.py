@@ -34,8 +34,15 @@ class PluginSet:
         """
         if missing := self._manager.required_missing():
             raise PluginError("; ".join(missing))
-        if self.reviewer_name not in self._manager.names("ferrule.reviewers"):
-            self._manager.driver("ferrule.reviewers", self.reviewer_name, self._context)
+        config = self._context.config
+        named = {
+            "ferrule.reviewers": self.reviewer_name,
+            "ferrule.sandboxes": config.get("sandbox_backend"),
+            "ferrule.compactors": config.get("compactor"),
+        }
+        for group, name in named.items():
+            if isinstance(name, str) and name not in ("", "auto", *self._manager.names(group)):
+                self._manager.driver(group, name, self._context)  # raises, and says what to do
 
     @cached_property
     def reviewer_name(self) -> str:

@@ -180,6 +180,8 @@ class LiveSession:
                 context = CallContext(self._parts, turn_id, confined(self._parts))
                 for tool in self._parts.tools.values():
                     await tool.prewarm(context)
+            except FerruleError as error:  # such as a sandbox that cannot start
+                self._parts.recorder.warning(str(error))
             except Exception as error:  # noqa: BLE001 -- only a head start; the call itself reports
                 self._parts.recorder.record(
                     "event_msg", {"type": "prewarm_failed", "message": str(error)}

@@ -94,9 +94,10 @@ class RunningCommand:
             self._process.kill()
 
     def abandon(self) -> None:
-        """End it and tell nothing more about it: its turn was interrupted."""
+        """End it, and tell what it had written: its turn was interrupted."""
         self._deltas.stop()
         self.kill()
+        self._tell_end()
 
     async def write(self, text: str, turn_id: str) -> None:
         """Type into it.

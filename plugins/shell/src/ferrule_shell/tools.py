@@ -40,6 +40,10 @@ class _ShellTool(Tool):
 
     parallel = True
 
+    def is_enabled(self) -> bool:
+        """Commands can be switched off as a whole."""
+        return self.context.table("features").get("shell_tool") is not False
+
     @cached_property
     def _terminals(self) -> Terminals:
         from ferrule_shell.terminals import terminals_of
