@@ -25,6 +25,7 @@ class Terminal:
             env={},
             cwd="/",
             pass_fds=self.launch.pass_fds,
+            stdout=theirs,  # so that the terminal is never without a holder
             start_new_session=True,
         )
         os.close(theirs)
