@@ -99,7 +99,7 @@ class Figures:
 
 
 def run_once(argv: list[str], home: Path, workspace: Path) -> Figures:
-    environ = os.environ | {
+    environ = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | {
         "CODEX_HOME": str(home),
         "FERRULE_HOME": str(home),
         "HOME": str(home),

@@ -38,8 +38,7 @@ def bare(workspace: str) -> float:
     return time.perf_counter() - started
 
 
-async def through_kernel(kernel, workspace: str) -> float:
-    config = kernel.config(ConfigRequest(cwd=workspace, flags={"sandbox_mode": "workspace-write"}))
+async def through_kernel(kernel, config, workspace: str) -> float:
     started = time.perf_counter()
     sandbox = kernel.sandbox(config, workspace)
     command = Command(("/bin/true",), workspace, {"PATH": os.environ["PATH"]})
@@ -75,6 +74,8 @@ def main() -> None:
         seen: dict[str, list[float]] = {"bare": [], "kernel": [], "codex sandbox": []}
 
         async def measure(kernel) -> None:
+            request = ConfigRequest(cwd=workspace, flags={"sandbox_mode": "workspace-write"})
+            config = kernel.config(request)
             for turn in range(options.runs + 5):
                 figures = {
                     "bare": bare(workspace),
