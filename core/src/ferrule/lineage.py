@@ -48,6 +48,18 @@ def _facts(pid: int) -> ProcessFacts | None:
     return ProcessFacts(pid, int(parent), int(session), state in (b"Z", b"X"))
 
 
+def _children_table() -> list[ProcessFacts]:
+    """Read the entries of this process's own children; the whole table where that is not told."""
+    pids: list[bytes] = []
+    try:
+        for task in os.listdir("/proc/self/task"):
+            with open(f"/proc/self/task/{task}/children", "rb") as file:
+                pids += file.read().split()
+    except OSError:
+        return process_table()
+    return [facts for pid in pids if (facts := _facts(int(pid)))]
+
+
 def descendants(table: Iterable[ProcessFacts], ancestor: int) -> list[int]:
     """Return every living descendant of a process."""
     children: defaultdict[int, list[int]] = defaultdict(list)
@@ -121,7 +133,7 @@ def reap_strays(known: Collection[int]) -> None:
         return
     zombies = {
         facts.pid
-        for facts in process_table()
+        for facts in _children_table()
         if facts.is_zombie
         and facts.parent == os.getpid()
         and facts.session != session
