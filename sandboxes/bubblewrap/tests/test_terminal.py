@@ -34,7 +34,10 @@ class Terminal:
     def expect(self, text):
         seen = b""
         while text not in seen:
-            seen += os.read(self.ours, 4096)
+            try:
+                seen += os.read(self.ours, 4096)
+            except OSError:
+                pytest.fail(f"ended with {self.child.wait()} after {seen!r}")
         return seen
 
     def type(self, text):
@@ -76,11 +79,13 @@ def test_a_forwarded_signal_is_heard_by_the_command(terminal):
 
 
 def test_a_shell_on_a_terminal_controls_its_jobs(terminal):
+    prompt = b"$ " if os.geteuid() else b"# "
     shown = terminal("bash", "--norc", "-i")
-    shown.expect(b"$ " if os.geteuid() else b"# ")
-    shown.type(b"sleep 60\n")
-    shown.expect(b"sleep 60")
+    shown.expect(prompt)
+    shown.type(b"echo g''o; sleep 60\n")
+    shown.expect(b"go\r")
     shown.type(b"\x03")
+    shown.expect(prompt)
     shown.type(b"echo $((6 * 7))\n")
     assert b"job control" not in shown.expect(b"42")
     shown.type(b"exit 4\n")

@@ -16,19 +16,23 @@ def forward_signal(pid: int, number: int) -> bool:
     commands = [child for process in _children(pid) for child in _children(process)]
     for command in commands:
         with suppress(ProcessLookupError, PermissionError):
-            monitors = os.getpgid(pid)
-            # The group of the command hears it, as it would from a terminal. Where that is a group
-            # of its own below the shells that made it one, those are passed over.
-            groups = {os.getpgid(process) for process in (command, *_below(command))}
-            for group in groups - {monitors}:
+            group = os.getpgid(command)
+            if group != os.getpgid(pid):
+                # The sandbox's first process is in that group, too, and deaf to what it does not
+                # handle.
                 os.killpg(group, number)
-            if groups == {monitors}:
-                os.kill(command, number)
+            else:
+                _signal_job(command, number)
     return bool(commands)
 
 
-def _below(pid: int) -> list[int]:
-    return [found for child in _children(pid) for found in (child, *_below(child))]
+def _signal_job(shell: int, number: int) -> None:
+    """Signal what runs below the two shells of `foreground.py`."""
+    jobs = [job for inner in _children(shell) for job in _children(inner)]
+    for job in jobs:
+        os.killpg(os.getpgid(job), number)
+    if not jobs:
+        os.kill(shell, number)
 
 
 def _children(pid: int) -> list[int]:
