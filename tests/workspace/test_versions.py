@@ -1,5 +1,6 @@
 """All distributions move in lock-step, and each is whole."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -42,6 +43,6 @@ def test_the_meta_distribution_pins_every_part_it_names():
     ids=lambda path: path.name,
 )
 def test_a_plugin_depends_on_the_contract_and_no_other_part(folder):
-    names = [line.split("~")[0].split(">")[0].split("=")[0] for line in project(folder)["dependencies"]]
+    names = [re.split("[~>=<]", line)[0] for line in project(folder)["dependencies"]]
 
     assert [name for name in names if name.startswith("ferrule")] == ["ferrule-hookspecs"]
