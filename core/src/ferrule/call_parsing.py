@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
+from ferrule.containment import contained
 from ferrule.frozen import freeze
 from ferrule_hookspecs.errors import ToolArgumentError
 from ferrule_hookspecs.tools import FreeformSchema, Tool, ToolCall
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ferrule_hookspecs.history import CallItem, CallOutputItem, ContentPart
+
+_TOO_DEEP: Final = "failed to parse function arguments: they are nested too deeply"
 
 
 def requested_name(item: CallItem) -> str:
@@ -47,14 +50,23 @@ def parse_call(item: CallItem, tools: Mapping[str, Tool]) -> ToolCall:
         )
     if tool is None:
         raise ToolArgumentError(f"unsupported call: {name}")
-    arguments = tool.normalize(_json_object(item["arguments"]))
-    return ToolCall(
-        item["call_id"],
-        name,
-        cast("Mapping[str, object]", freeze(arguments)),
-        json.dumps(arguments, ensure_ascii=False),
-        "function",
-    )
+    with contained(name):
+        given = tool.normalize(_json_object(item["arguments"]))
+        arguments, text = function_arguments(given)
+    return ToolCall(item["call_id"], name, arguments, text, "function")
+
+
+def function_arguments(given: Mapping[str, object]) -> tuple[Mapping[str, object], str]:
+    """Freeze arguments and write them as the text that says exactly the same.
+
+    Raises:
+        ToolArgumentError: They are nested too deeply.
+    """
+    try:
+        text = json.dumps(given, ensure_ascii=False, default=dict)
+        return cast("Mapping[str, object]", freeze(given)), text
+    except RecursionError:
+        raise ToolArgumentError(_TOO_DEEP) from None
 
 
 def _json_object(text: str) -> Mapping[str, object]:
@@ -65,6 +77,10 @@ def _json_object(text: str) -> Mapping[str, object]:
             f"failed to parse function arguments: {error.msg} at line {error.lineno}"
             f" column {error.colno}"
         ) from None
+    except ValueError as error:  # a number that Python refuses to read
+        raise ToolArgumentError(f"failed to parse function arguments: {error}") from None
+    except RecursionError:
+        raise ToolArgumentError(_TOO_DEEP) from None
     if not isinstance(value, dict):
         raise ToolArgumentError("failed to parse function arguments: expected a JSON object")
     return cast("Mapping[str, object]", value)

@@ -27,6 +27,7 @@ class Conversation:
         self.items: list[HistoryItem] = list(items)
         self._recorder = recorder
         self._open: dict[int, CallItem] = {}
+        self._answers: dict[int, str | list[ContentPart]] = {}
 
     def append(self, item: HistoryItem) -> None:
         """Store an item and put it at the end."""
@@ -41,15 +42,27 @@ class Conversation:
         return key
 
     def end_call(self, key: int, output: str | list[ContentPart]) -> None:
-        """Store the answer to a call; a call is answered once."""
-        item = self._open.pop(key, None)
-        if item is not None:
-            self.append(output_item(item, output))
+        """Take the answer to a call; stored once everything before it is answered, too."""
+        self._answers[key] = output
+        while self._open and (first := next(iter(self._open))) in self._answers:
+            self._answer(first, self._answers[first])
 
     def abort_open_calls(self, text: str) -> None:
-        """Answer every open call with the same text."""
+        """Answer every open call: with what it gave, else with the text."""
         for key in list(self._open):
-            self.end_call(key, text)
+            self._answer(key, self._answers.get(key, text))
+
+    def abort_unstored(self, text: str) -> None:
+        """Do the same in memory, where nothing can be stored; reading the rollout does it, too."""
+        for key, item in self._open.items():
+            self.items.append(output_item(item, self._answers.get(key, text)))
+        self._open.clear()
+        self._answers.clear()
+
+    def _answer(self, key: int, output: str | list[ContentPart]) -> None:
+        self.append(output_item(self._open[key], output))
+        del self._open[key]
+        self._answers.pop(key, None)
 
     def replace(self, items: Sequence[HistoryItem], summary: str) -> None:
         """Put a shorter history in place of the whole one."""

@@ -60,6 +60,10 @@ class LocalKernel:
         while self._unheard:
             listener(self._unheard.pop(0))
 
+    def unlisten(self, listener: Callable[[str], None]) -> None:
+        """Tell a session nothing any more."""
+        self._listeners.remove(listener)
+
     def _report(self, fault: str) -> None:
         for listener in self._listeners:
             listener(fault)

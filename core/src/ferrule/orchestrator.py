@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
 from ferrule.approvals import asks_after_denial, asks_first, may_ask, policy_name
 from ferrule.attempt import BoundSandbox, CallContext, confined, escalated
+from ferrule.call_parsing import function_arguments
+from ferrule.containment import contained
 from ferrule.dispatcher import strictest
-from ferrule.frozen import freeze
 from ferrule_hookspecs.errors import FerruleError, PluginError, ToolError
 from ferrule_hookspecs.hooks import Notification
 from ferrule_hookspecs.review import ReviewContext, ReviewOutcome, ReviewRequest, Verdict
@@ -73,16 +74,23 @@ class Orchestrator:
         """
         parts = self._parts
         try:
-            call = await self._rewritten(call)
-        except PluginError as error:
+            with contained("a plugin that rewrites calls"):
+                call = await self._rewritten(call)
+        except FerruleError as error:
             self._decided(call, "requirement", _refusal(str(error), "hooks"))
             return self._ended(call, None, "declined", str(error))
         tool = parts.tools[call.tool]
-        item = tool.item(call, parts.settings.cwd)
+        try:
+            with contained(call.tool):
+                item = tool.item(call, parts.settings.cwd)
+        except FerruleError as error:
+            self._decided(call, "requirement", _refusal(str(error), "fault"))
+            return self._ended(call, None, "failed", str(error))
         if item is not None:
             parts.recorder.item_started(item)
         try:
-            result = await self._approved_run(call, tool, item)
+            with contained(call.tool):
+                result = await self._approved_run(call, tool, item)
         except CallRefusedError as error:
             return self._ended(call, item, "declined", str(error))
         except TurnCancelledError as error:
@@ -90,9 +98,6 @@ class Orchestrator:
             raise
         except FerruleError as error:
             return self._ended(call, item, "failed", str(error))
-        except Exception as error:  # noqa: BLE001 -- a tool is a plugin: its fault is one failed call
-            reason = f"{call.tool} failed: {type(error).__name__}: {error}"
-            return self._ended(call, item, "failed", reason)
         if not result.success and result.item is None and not result.pending:
             item = self._failing_item(call, item)
         self._complete(item, result)
@@ -113,14 +118,21 @@ class Orchestrator:
             return call
         if not isinstance(answer, ToolCall) or answer.tool not in self._parts.tools:
             raise PluginError(f"a plugin rewrote a call of {call.tool!r} to something unknown")
-        arguments = cast("Mapping[str, object]", freeze(answer.arguments))
-        return answer._replace(call_id=call.call_id, requested_tool=call.tool, arguments=arguments)
+        arguments, text = function_arguments(answer.arguments)
+        if answer.form == "freeform":
+            arguments, text = function_arguments({})[0], answer.text
+        return ToolCall(call.call_id, answer.tool, arguments, text, answer.form, call.tool)
 
     async def _approved_run(
         self, call: ToolCall, tool: Tool, item: ThreadItem | None
     ) -> ToolResult:
-        sandbox = confined(self._parts)
-        requirement = tool.requirement(call, sandbox)
+        try:
+            sandbox = confined(self._parts)
+            with contained(call.tool):
+                requirement = tool.requirement(call, sandbox)
+        except FerruleError as error:
+            self._decided(call, "requirement", _refusal(str(error), "fault"))
+            raise
         escalate = requirement.escalate and not sandbox.policy.unconfined
         await self._meet(call, item, await self._requirement(call, tool, requirement, escalate))
         if escalate:
@@ -217,12 +229,13 @@ class Orchestrator:
         )
         started = time.monotonic()
         try:
-            reviewer = parts.reviewer()
-            outcome = await reviewer.review(request, ReviewContext(parts.ask_client))
-        except Exception as error:  # noqa: BLE001 -- a reviewer is a plugin: its fault is a refusal
-            return _refusal(f"the reviewer failed: {error}", "reviewer fault")
-        if outcome["decision"] not in (*_ACCEPTING, "decline", "cancel"):
-            return _refusal(f"the reviewer answered {outcome['decision']!r}", "reviewer fault")
+            with contained("the reviewer"):
+                reviewer = parts.reviewer()
+                outcome = await reviewer.review(request, ReviewContext(parts.ask_client))
+                if outcome["decision"] not in (*_ACCEPTING, "decline", "cancel"):
+                    raise PluginError(f"the reviewer answered {outcome['decision']!r}")
+        except FerruleError as error:
+            return _refusal(str(error), "reviewer fault")
         latency = int((time.monotonic() - started) * 1000)
         return cast("ReviewOutcome", {"latencyMs": latency, **outcome})
 
@@ -321,9 +334,7 @@ class Orchestrator:
             recorder.keep_open(item["id"])
             return
         status = "completed" if result.success else "failed"
-        final = result.item or ended_item(item, status, result.output)
-        if final is not None:
-            recorder.item_completed(final)
+        recorder.item_completed(result.item or ended_item(item, status, result.output))
 
 
 def _refusal(reason: str, rule: str) -> ReviewOutcome:
@@ -331,11 +342,9 @@ def _refusal(reason: str, rule: str) -> ReviewOutcome:
 
 
 def ended_item(
-    item: ThreadItem | None, status: Literal["completed", "failed", "declined"], output: object
-) -> ThreadItem | None:
+    item: ThreadItem, status: Literal["completed", "failed", "declined"], output: object
+) -> ThreadItem:
     """Give a started item its final form, where its tool has not done so itself."""
-    if item is None:
-        return None
     changes: dict[str, object] = {}
     if item["type"] in ("dynamicToolCall", "commandExecution", "fileChange", "mcpToolCall"):
         changes["status"] = status

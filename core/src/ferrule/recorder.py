@@ -7,7 +7,10 @@ any moment loses nothing that was acknowledged. An ephemeral session writes noth
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, cast
+
+from ferrule_hookspecs.errors import FerruleError
 
 if TYPE_CHECKING:
     from ferrule.event_queue import EventQueue
@@ -50,15 +53,15 @@ class Recorder:
         if event["method"] == "item/started" or event["method"] == "item/completed":
             params = event["params"]
             item = params["item"]
+            self.record(
+                "event_msg",
+                {"type": _STORED[event["method"]], "turn_id": params["turnId"], "item": item},
+            )
             if event["method"] == "item/started":
                 self._open_items[item["id"]] = item
             else:
                 self._open_items.pop(item["id"], None)
                 self._pending.discard(item["id"])
-            self.record(
-                "event_msg",
-                {"type": _STORED[event["method"]], "turn_id": params["turnId"], "item": item},
-            )
         self.queue.put(event)
 
     def ask(self, request: ServerRequest) -> None:
@@ -108,6 +111,10 @@ class Recorder:
         """
         return [item for item in self._open_items.values() if item["id"] not in self._pending]
 
+    def pending_items(self) -> list[ThreadItem]:
+        """Items that outlive the turn they began in."""
+        return [item for item in self._open_items.values() if item["id"] in self._pending]
+
     def keep_open(self, item_id: str) -> None:
         """Leave an item to its tool, which completes it later."""
         self._pending.add(item_id)
@@ -122,8 +129,12 @@ class Recorder:
         )
 
     def warning(self, message: str) -> None:
-        """Tell something a user should know; stored, because it may explain what follows."""
-        self.record("event_msg", {"type": "warning", "message": message})
+        """Tell something a user should know; stored where it can be, for it may explain the rest.
+
+        Never raises: what cannot be stored, as on a full disk, is told all the same.
+        """
+        with suppress(FerruleError, OSError):
+            self.record("event_msg", {"type": "warning", "message": message})
         self.queue.put(
             {"method": "warning", "params": {"threadId": self.thread_id, "message": message}}
         )

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import random
 import uuid
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -17,10 +19,11 @@ import anyio
 
 from ferrule.call_gate import CallGate
 from ferrule.call_parsing import parse_call, requested_name
+from ferrule.containment import contained
 from ferrule.orchestrator import Orchestrator, TurnCancelledError, ended_item
 from ferrule.usage import no_usage
-from ferrule_hookspecs.errors import ProviderError, ToolArgumentError
-from ferrule_hookspecs.history import CallItem, ContentPart, HistoryItem, MessageItem
+from ferrule_hookspecs.errors import FerruleError, ProviderError
+from ferrule_hookspecs.history import CallItem, HistoryItem, MessageItem
 from ferrule_hookspecs.provider import (
     Completed,
     ItemAdded,
@@ -43,6 +46,9 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.tools import ToolCall
 
 _BACKOFF_S = 0.2
+# More openings than this may be nested deeper than a record can be written.
+_NESTING_LIMIT = 200
+_CLOSING_S = 5.0
 
 
 @dataclass(slots=True)
@@ -124,19 +130,38 @@ class Sampler:
         broken: ProviderError | None = None
         async with anyio.create_task_group() as group:
             try:
-                async for event in self._parts.provider.stream(request):
-                    call = reader.take(event)
-                    if call is not None:
-                        sample.has_calls = True
-                        calls.start(group, call)
-                    await self._parts.recorder.queue.room()
+                async with self._events(request) as events:
+                    async for event in events:
+                        if call := reader.take(event):
+                            sample.has_calls = True
+                            calls.start(group, call)
+                        await self._parts.recorder.queue.room()
+                broken = None if reader.is_complete else _cut_off()
             except ProviderError as error:
                 broken = error
-            reader.close()
+            if broken is not None:
+                reader.withdraw()
         if calls.cancelled is not None:
             raise calls.cancelled
         if broken is not None:
             raise broken
+
+    @asynccontextmanager
+    async def _events(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
+        """Open the stream; it is closed before anything else goes on."""
+        stream = self._parts.provider.stream(request)
+        try:
+            with contained("the model provider"):
+                yield stream
+        finally:
+            if isinstance(stream, AsyncGenerator):
+                with anyio.move_on_after(_CLOSING_S, shield=True):
+                    await stream.aclose()
+
+
+def _cut_off() -> ProviderError:
+    message = "the stream ended before the response was complete"
+    return ProviderError(message, retryable=True, kind="responseStreamDisconnected")
 
 
 def _delay(error: ProviderError, attempt: int) -> float:
@@ -156,68 +181,65 @@ class CallRunner:
         self._conversation = conversation
         self._orchestrator = orchestrator
         self._gate = CallGate()
-        self._results: dict[int, str | list[ContentPart] | None] = {}
+        self._ids: set[str] = set()
 
     def start(self, group: TaskGroup, item: CallItem) -> None:
         """Store a call and run it; must be called in call order."""
         self._parts.call_began.set()
         key = self._conversation.begin_call(item)
-        self._results[key] = None
+        item_id = self._unused_id(item["call_id"])
         try:
-            call = parse_call(item, self._parts.tools)
-        except ToolArgumentError as error:
-            self._show_rejected(item, str(error))
-            self._store(key, str(error))
+            call = parse_call(item, self._parts.tools)._replace(call_id=item_id)
+        except FerruleError as error:
+            self._show_rejected(item, item_id, str(error))
+            self._conversation.end_call(key, str(error))
             return
         ticket = self._gate.admit(is_parallel=self._parts.tools[call.tool].parallel)
 
         async def run(call: ToolCall) -> None:
             async with self._gate.turn_of(ticket):
-                if self.cancelled is not None:
-                    self._store(key, "not run: the turn was cancelled")
-                    return
                 try:
                     outcome = await self._orchestrator.run(call)
                 except TurnCancelledError as error:
                     self.cancelled = error
-                    self._store(key, str(error))
+                    self._conversation.end_call(key, str(error))
+                    group.cancel_scope.cancel()
                     return
-                self._store(key, outcome.result.output)
+                self._conversation.end_call(key, outcome.result.output)
                 await self._orchestrator.report(outcome)
 
         group.start_soon(run, call)
 
-    def _store(self, key: int, output: str | list[ContentPart]) -> None:
-        """Keep a result, and store all whose predecessors are stored."""
-        self._results[key] = output
-        for each, result in list(self._results.items()):
-            if result is None:
-                return
-            self._conversation.end_call(each, result)
-            del self._results[each]
+    def _unused_id(self, call_id: str) -> str:
+        """Tell calls apart that the model gave one id, and those whose item is still open."""
+        item_id, number = call_id, 1
+        while item_id in self._ids or self._parts.recorder.is_open(item_id):
+            number += 1
+            item_id = f"{call_id}#{number}"
+        self._ids.add(item_id)
+        return item_id
 
-    def _show_rejected(self, item: CallItem, reason: str) -> None:
+    def _show_rejected(self, item: CallItem, item_id: str, reason: str) -> None:
         shown: DynamicToolCallItem = {
             "type": "dynamicToolCall",
-            "id": item["call_id"],
+            "id": item_id,
             "tool": requested_name(item),
             "arguments": _shown_arguments(item),
             "status": "inProgress",
         }
         self._parts.recorder.item_started(shown)
-        ended = ended_item(shown, "failed", reason)
-        if ended is not None:
-            self._parts.recorder.item_completed(ended)
+        self._parts.recorder.item_completed(ended_item(shown, "failed", reason))
 
 
 def _shown_arguments(item: CallItem) -> object:
     """Return the arguments as JSON, or as the text the model wrote where that is none."""
     if item["type"] != "function_call":
         return item["input"]
+    text = item["arguments"]
     try:
-        return json.loads(item["arguments"])
+        return json.loads(text) if text.count("[") + text.count("{") < _NESTING_LIMIT else text
     except ValueError:
-        return item["arguments"]
+        return text
 
 
 class _StreamReader:
@@ -228,6 +250,7 @@ class _StreamReader:
         self._conversation = conversation
         self._sample = sample
         self._current: AgentMessageItem | ReasoningItem | None = None
+        self.is_complete = False
 
     def take(self, event: ModelEvent) -> CallItem | None:
         """Handle one event; returns a call that is complete."""
@@ -246,13 +269,16 @@ class _StreamReader:
             case ItemDone(item):
                 return self._finish(item)
             case Completed(_, usage, end_turn):
+                self.is_complete = True
                 self._sample.usage = usage or no_usage()
                 self._sample.end_turn = end_turn
         return None
 
-    def close(self) -> None:
-        """Forget an item that never came to its end; its text was not stored."""
-        self._current = None
+    def withdraw(self) -> None:
+        """Complete an item that never came to its end as it stands in the history: empty."""
+        if self._current is not None:
+            self._recorder.item_completed(self._current)
+            self._current = None
 
     def _begin(self, item: HistoryItem) -> None:
         if item["type"] == "message":

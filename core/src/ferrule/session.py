@@ -6,14 +6,16 @@ into it. However a turn ends, its history is well formed before anybody hears of
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Final, cast
 
 import anyio
 
 from ferrule.attempt import CallContext, confined
+from ferrule.containment import FAULTS, contained
 from ferrule.context import change_note, turn_context
 from ferrule.ids import uuid7
-from ferrule.orchestrator import TurnCancelledError
+from ferrule.orchestrator import TurnCancelledError, ended_item
 from ferrule.questions import Questions
 from ferrule.transcript import read_history
 from ferrule.turn import TurnLoop
@@ -21,7 +23,7 @@ from ferrule_hookspecs.errors import FerruleError, ProviderError
 from ferrule_hookspecs.hooks import Notification
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from anyio.abc import TaskGroup
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.threads import Thread, TokenUsage, TurnError
 
 _OP_LIMIT: Final = 64
+_CLOSING_S: Final = 5.0
 # Longer than a request takes to leave, shorter than a model takes to ask for its first tool.
 _HEAD_START_S: Final = 0.1
 
@@ -53,6 +56,7 @@ class LiveSession:
         last_context: Mapping[str, object],
         store: ThreadStore | None,
         writer: ThreadWriter | None,
+        on_closed: Callable[[LiveSession], None],
     ) -> None:
         self.thread = thread
         self.facts = facts
@@ -63,6 +67,7 @@ class LiveSession:
         self._last_context = last_context
         self._store = store
         self._writer = writer
+        self._on_closed = on_closed
         self._send, self._receive = anyio.create_memory_object_stream["Op"](_OP_LIMIT)
         self._turn: TurnLoop | None = None
         self._idle = anyio.Event()
@@ -107,7 +112,10 @@ class LiveSession:
                     break
         finally:
             with anyio.CancelScope(shield=True):
-                await self._shut_down()
+                try:
+                    await self._shut_down()
+                finally:
+                    self._say_goodbye()
 
     async def _serve(self, op: Op, group: TaskGroup) -> None:
         match op["method"]:
@@ -155,19 +163,18 @@ class LiveSession:
         status, error = "interrupted", None
         try:
             with turn.scope:
-                self._open_turn(turn)
-                group_error = await self._guarded(turn, job)
-                status, error = ("completed", None) if group_error is None else group_error
+                failure = await self._guarded(turn, job)
+                status, error = ("completed", None) if failure is None else failure
         finally:
             with anyio.CancelScope(shield=True):
-                if error is not None and status == "failed":
-                    self._parts.recorder.error(error, will_retry=False)
                 self._usage = turn.thread_usage
                 self._turn = None
                 try:
+                    if error is not None and status == "failed":
+                        self._parts.recorder.error(error, will_retry=False)
                     await turn.finish(status, error)
                     await self._notify(turn, status)
-                except OSError as fault:
+                except Exception as fault:  # noqa: BLE001 -- a store is a plugin: the session goes on
                     self._report_unstored(turn, fault)
                 self._idle.set()
 
@@ -177,15 +184,12 @@ class LiveSession:
             with anyio.move_on_after(_HEAD_START_S):
                 await self._parts.call_began.wait()
             try:
-                context = CallContext(self._parts, turn_id, confined(self._parts))
-                for tool in self._parts.tools.values():
-                    await tool.prewarm(context)
+                with contained("prewarm"):
+                    context = CallContext(self._parts, turn_id, confined(self._parts))
+                    for tool in self._parts.tools.values():
+                        await tool.prewarm(context)
             except FerruleError as error:  # such as a sandbox that cannot start
                 self._parts.recorder.warning(str(error))
-            except Exception as error:  # noqa: BLE001 -- only a head start; the call itself reports
-                self._parts.recorder.record(
-                    "event_msg", {"type": "prewarm_failed", "message": str(error)}
-                )
 
     def _open_turn(self, turn: TurnLoop) -> None:
         recorder = self._parts.recorder
@@ -200,18 +204,23 @@ class LiveSession:
     async def _guarded(self, turn: TurnLoop, job: TurnLoopJob) -> tuple[str, TurnError] | None:
         """Run the turn; returns how it failed, if it did."""
         try:
+            self._open_turn(turn)
             if job.content is None:
                 await turn.compact_only()
             else:
                 await turn.run(job.content)
-        except Exception as error:  # noqa: BLE001 -- the session outlives whatever ends a turn
+        except FAULTS as error:  # the session outlives whatever ends a turn
             return _failure(error)
         return None
 
-    def _report_unstored(self, turn: TurnLoop, fault: OSError) -> None:
+    def _report_unstored(self, turn: TurnLoop, fault: Exception) -> None:
         """Tell that the end of a turn could not be written; nothing of it is acknowledged."""
-        message = f"the rollout {self.thread.get('path')!r} cannot be written: {fault.strerror}"
-        error: TurnError = {"message": message, "codexErrorInfo": "other"}
+        self._conversation.abort_unstored("aborted")
+        error: TurnError = {
+            "message": f"the end of the turn could not be stored: {fault}",
+            "codexErrorInfo": "other",
+        }
+        self._parts.recorder.status({"type": "idle"})
         params = {"threadId": self.thread["id"], "turn": turn.as_turn("failed", error)}
         self._parts.recorder.queue.put(
             cast("Outgoing", {"method": "turn/completed", "params": params})
@@ -286,17 +295,31 @@ class LiveSession:
                 parent_thread_id=parts.parent_thread_id,
             )
         await parts.hooks.observe("ferrule_session_end", context=parts.context, reason=reason)
-        for closing in (*(tool.aclose for tool in parts.tools.values()), parts.provider.aclose):
-            with anyio.move_on_after(5):
-                await closing()
+        for tool in parts.tools.values():
+            await self._closing(tool.name, tool.aclose)
+        await self._closing("the model provider", parts.provider.aclose)
+        with contextlib.suppress(FerruleError, OSError):  # told when the turn ended, if at all
+            for item in parts.recorder.pending_items():
+                parts.recorder.item_completed(ended_item(item, "failed", "ended with the session"))
+
+    async def _closing(self, who: str, close: Callable[[], Awaitable[None]]) -> None:
+        """Close a part; one that fails or hangs keeps nobody from closing."""
+        try:
+            with anyio.move_on_after(_CLOSING_S), contained(who):
+                await close()
+        except FerruleError as error:
+            self._parts.recorder.warning(f"closing: {error}")
+
+    def _say_goodbye(self) -> None:
+        """Give back the lock and tell everybody who waits."""
+        recorder = self._parts.recorder
         if self._writer is not None:
             self._writer.close()
-        parts.recorder.queue.put(
-            {"method": "thread/closed", "params": {"threadId": self.thread["id"]}}
-        )
-        parts.recorder.queue.close()
+        recorder.queue.put({"method": "thread/closed", "params": {"threadId": self.thread["id"]}})
+        recorder.queue.close()
         self._receive.close()
         self._send.close()
+        self._on_closed(self)
         self._closed.set()
 
 

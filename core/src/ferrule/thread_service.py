@@ -101,8 +101,12 @@ class ThreadService:
 
     async def aclose(self) -> None:
         """Close every session that is still open."""
-        for session in self._sessions:
+        for session in list(self._sessions):
             await session.close()
+
+    def _forget(self, session: LiveSession, recorder: Recorder) -> None:
+        self._sessions.remove(session)
+        self._kernel.unlisten(recorder.warning)
 
     async def _open(self, opening: _Opening, recall: Callable[[], None] = lambda: None) -> Session:
         """Build a session; whatever fails gives back the writer's lock."""
@@ -142,15 +146,16 @@ class ThreadService:
             last_context=_last_context(opening.records),
             store=None if options.ephemeral else self._kernel.store(values),
             writer=opening.writer,
+            on_closed=lambda session: self._forget(session, recorder),
         )
         if options.can_answer:
             parts.ask_client = session.questions.ask
-        self._sessions.append(session)
         queue.put({"method": "thread/started", "params": {"thread": thread}})
         for warning in options.config.warnings:
             recorder.warning(warning)
-        self._kernel.group.start_soon(session.run, self._kernel.group)
         await self._announce(parts, opening)
+        self._sessions.append(session)
+        self._kernel.group.start_soon(session.run, self._kernel.group)
         return session
 
     def _parts(

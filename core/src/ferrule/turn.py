@@ -119,9 +119,7 @@ class TurnLoop:
         else:
             self._conversation.abort_open_calls("aborted")
         for item in recorder.open_items():
-            ended = ended_item(item, "failed", "aborted")
-            if ended is not None:
-                recorder.item_completed(ended)
+            recorder.item_completed(ended_item(item, "failed", "aborted"))
         turn = self.as_turn(status, error)
         recorder.turn_completed(turn, self.last_message)
         await self._parts.hooks.observe("ferrule_turn_end", turn=self._info, outcome=turn)

@@ -16,13 +16,21 @@ class StagedProvider:
 
     async def stream(self, request):
         stage.requests.append(request)
-        for event in stage.turns.popleft():
-            if isinstance(event, Exception):
-                raise event
-            if event == "hang":
-                await anyio.sleep_forever()
-            else:
-                yield event
+        try:
+            for event in stage.turns.popleft():
+                if isinstance(event, BaseException):
+                    raise event
+                if event == "hang":
+                    await anyio.sleep_forever()
+                else:
+                    yield event
+        finally:
+            stage.closed.append("stream")
 
     async def aclose(self) -> None:
-        return None
+        stage.closed.append("provider")
+        fault = stage.faults.get("aclose")
+        if fault == "hang":
+            await anyio.sleep_forever()
+        if isinstance(fault, BaseException):
+            raise fault

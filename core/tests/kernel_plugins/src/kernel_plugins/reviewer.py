@@ -16,7 +16,7 @@ class StagedReviewer:
     async def review(self, request, context):
         stage.review_requests.append(request)
         decision = stage.reviews.popleft()
-        if isinstance(decision, Exception):
+        if isinstance(decision, BaseException):
             raise decision
         if decision is None:
             await anyio.sleep_forever()

@@ -15,11 +15,16 @@ hooks: dict[str, object] = {}
 hook_calls: list[tuple[str, dict[str, object]]] = []
 ran: list[object] = []
 """Calls that reached a tool."""
+faults: dict[str, object] = {}
+"""What the tool `faulty` and the provider's `aclose` raise, by the place; "hang" hangs."""
+closed: list[str] = []
+"""What was closed, in order."""
 waiting: list[object] = []
 """Events set when the tool `wait` has begun."""
 
 
 def reset() -> None:
     """Forget everything."""
-    for each in (turns, requests, reviews, review_requests, hooks, hook_calls, ran, waiting):
+    parts = (turns, requests, reviews, review_requests, hooks, hook_calls, ran, faults, closed)
+    for each in (*parts, waiting):
         each.clear()

@@ -59,3 +59,53 @@ class RaiseError(Tool):
 
     async def run(self, call, context):
         raise KeyError("a bug in a tool")
+
+
+class Faulty(Tool):
+    """Raises where the stage says."""
+
+    name = "faulty"
+    parallel = True
+
+    def normalize(self, arguments):
+        self._fail("normalize")
+        return arguments
+
+    def item(self, call, cwd):
+        self._fail("item")
+        return super().item(call, cwd)
+
+    def requirement(self, call, sandbox):
+        self._fail("requirement")
+        return Requirement()
+
+    async def run(self, call, context):
+        self._fail("run")
+        return ToolResult("no fault")
+
+    def _fail(self, place):
+        if place in stage.faults:
+            raise stage.faults[place]
+
+
+class Refused(Tool):
+    """Needs approval, at the same time as others run."""
+
+    name = "refused"
+    parallel = True
+
+    def requirement(self, call, sandbox):
+        return Requirement("approval", "it always asks")
+
+    async def run(self, call, context):
+        stage.ran.append(call)
+        return ToolResult("ran")
+
+
+class Background(Tool):
+    """Leaves something running that is never told to end."""
+
+    name = "background"
+
+    async def run(self, call, context):
+        return ToolResult("still running", pending=True)
