@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NoReturn
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
 from ferrule_exec.options import OPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 Action = Literal["start", "resume", "fork"]
 
@@ -35,8 +35,7 @@ class UsageError(Exception):
     """The command line cannot be understood."""
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
+class Arguments(NamedTuple):
     """What a command line asks for.
 
     Attributes:
@@ -63,7 +62,7 @@ class Arguments:
     images: tuple[str, ...] = ()
     extra_roots: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
-    flags: dict[str, object] = field(default_factory=dict[str, object])
+    flags: Mapping[str, object] = MappingProxyType({})
     approval_given: bool = False
     profile: str | None = None
     strict: bool = False

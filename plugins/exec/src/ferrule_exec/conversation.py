@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import anyio
 
 from ferrule_exec.outcome import Outcome, Output, Status, no_usage, sum_usage
-from ferrule_exec.schema import correction
 from ferrule_hookspecs.errors import FerruleError
 
 if TYPE_CHECKING:
@@ -143,6 +142,8 @@ class Conversation:
         problem = self._schema.problem(outcome.last_message)
         if problem is None:
             return outcome
+        from ferrule_exec.schema import correction
+
         self._record.next_turn()
         repair: list[UserInput] = [{"type": "text", "text": correction(problem)}]
         outcome = self._outcome(await self._turn("turn-2", repair))
