@@ -32,5 +32,20 @@ def main() -> int:
     return code
 
 
+def program() -> None:
+    """Run the command line and leave at once.
+
+    By then every session, child and file is closed; taking the interpreter apart would only add
+    50 ms. An error that nobody caught takes the ordinary way out.
+    """
+    code = main()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):  # whoever reads it has gone
+        code = code or 141
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from ferrule.session_parts import Settings
     from ferrule_hookspecs.policies import ApprovalPolicy
     from ferrule_hookspecs.tools import ToolCall
 
 
-def may_ask(policy: ApprovalPolicy) -> bool:
-    """Whether a tool call may be put before a reviewer."""
+Kind = Literal["sandbox_approval", "rules"]
+
+
+def may_ask(policy: ApprovalPolicy, kind: Kind) -> bool:
+    """Whether a tool call may be put before a reviewer, by the kind of question."""
     if isinstance(policy, str):
         return policy != "never"
-    return policy["granular"]["sandbox_approval"]
+    return policy["granular"][kind]
 
 
 def asks_after_denial(policy: ApprovalPolicy) -> bool:
     """Whether a refusal of the sandbox may lead to a second, wider attempt."""
-    return policy in ("on-failure", "untrusted")
+    if isinstance(policy, str):
+        return policy in ("on-failure", "untrusted")
+    return policy["granular"]["sandbox_approval"]
 
 
 def asks_first(policy: ApprovalPolicy, *, is_read_only: bool) -> bool:
@@ -32,15 +39,23 @@ def policy_name(policy: ApprovalPolicy) -> str:
 
 
 class ApprovalMemory:
-    """Calls a reviewer accepted for the rest of the session, by what they are byte for byte."""
+    """Calls a reviewer accepted for the rest of the session.
+
+    An acceptance covers the call byte for byte, in the same folder, under the same policy.
+    """
 
     def __init__(self) -> None:
-        self._accepted: set[tuple[str, str, bool]] = set()
+        self._accepted: set[tuple[str, ...]] = set()
 
-    def remember(self, call: ToolCall, *, escalated: bool) -> None:
+    def remember(self, call: ToolCall, settings: Settings, *, escalated: bool) -> None:
         """Accept this very call from now on."""
-        self._accepted.add((call.tool, call.text, escalated))
+        self._accepted.add(_identity(call, settings, escalated))
 
-    def covers(self, call: ToolCall, *, escalated: bool) -> bool:
+    def covers(self, call: ToolCall, settings: Settings, *, escalated: bool) -> bool:
         """Whether this very call was accepted before."""
-        return (call.tool, call.text, escalated) in self._accepted
+        return _identity(call, settings, escalated) in self._accepted
+
+
+def _identity(call: ToolCall, settings: Settings, escalated: bool) -> tuple[str, ...]:
+    sandbox = "none" if escalated else json.dumps(settings.sandbox_policy, sort_keys=True)
+    return (call.tool, call.form, call.text, settings.cwd, sandbox)

@@ -56,7 +56,7 @@ def confined(parts: SessionParts) -> BoundSandbox:
         home=parts.home,
         extra_roots=settings.extra_roots,
     )
-    backend = parts.unconfined() if policy.unconfined else parts.backend()
+    backend = parts.unconfined() if policy.unconfined else parts.backend(policy)
     return BoundSandbox(backend, policy, parts.owner)
 
 

@@ -11,28 +11,26 @@ if TYPE_CHECKING:
 
     from ferrule.manager import PluginManager
     from ferrule_hookspecs.plugins import PluginContext
-    from ferrule_hookspecs.sandbox import Feature, SandboxBackend
+    from ferrule_hookspecs.sandbox import Feature, ResolvedPolicy, SandboxBackend
 
 _GROUP: Final = "ferrule.sandboxes"
 _AUTOMATIC: Final = ("bubblewrap", "landlock")
-_UNCONFINED_MODES: Final = ("danger-full-access", "external-sandbox")
 _MEND: Final = "install bubblewrap, as in `apt install bubblewrap`, or name a sandbox_backend"
 
 
 def choose_backend(
-    manager: PluginManager, values: Mapping[str, object], context: PluginContext
+    manager: PluginManager, name: str, context: PluginContext, policy: ResolvedPolicy
 ) -> SandboxBackend:
-    """Return the configured backend, or the best one that works here.
+    """Return the named backend, or with `auto` the best one that works here.
 
     Raises:
         SandboxUnavailableError: None works here, or the configured one does not.
         PolicyUnenforceableError: The configured one cannot enforce what the mode promises.
         PluginError: The configured one is not installed.
     """
-    name = str(values.get("sandbox_backend") or "auto")
-    if values.get("sandbox_mode") in _UNCONFINED_MODES:
+    if policy.unconfined:
         return _driver(manager, "none", context)
-    needed = needed_features(values)
+    needed = needed_features(policy)
     if name != "auto":
         return _usable(_driver(manager, name, context), needed)
     installed = manager.names(_GROUP)
@@ -47,15 +45,12 @@ def choose_backend(
     )
 
 
-def needed_features(values: Mapping[str, object]) -> frozenset[Feature]:
-    """What a backend must enforce for the configured mode."""
+def needed_features(policy: ResolvedPolicy) -> frozenset[Feature]:
+    """What a backend must enforce of a policy."""
     needed: set[Feature] = {"filesystem", "deny_read"}
-    if values.get("sandbox_mode") == "workspace-write":
+    if policy.mode == "workspace-write":
         needed |= {"protected_paths", "missing_names"}
-        table = cast("Mapping[str, object]", values.get("sandbox_workspace_write") or {})
-        if table.get("network_access"):
-            return frozenset(needed)
-    return frozenset({*needed, "network"})
+    return frozenset(needed if policy.network else {*needed, "network"})
 
 
 def _usable(backend: SandboxBackend, needed: frozenset[Feature]) -> SandboxBackend:

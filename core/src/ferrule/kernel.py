@@ -88,19 +88,19 @@ class LocalKernel:
         backend: str | None = None,
         extra_roots: Sequence[str] = (),
     ) -> SandboxSession:
-        """Open the chosen sandbox for commands outside of any thread."""
-        from ferrule.backend_choice import choose_backend
+        """Open the chosen sandbox for commands outside of any thread.
 
-        context = PluginContext(self.home, config.values, cwd, environ=self.environ)
-        chosen = self._backends.get((mode, backend))
-        if chosen is None:
-            values = dict(config.values)
-            if mode is not None:
-                values["sandbox_mode"] = mode
-            if backend is not None:
-                values["sandbox_backend"] = backend
-            chosen = choose_backend(self.manager(config.values), values, context)
-            self._backends[mode, backend] = chosen
+        Raises:
+            ConfigError: The administrator does not allow the mode or the backend.
+        """
+        from ferrule.backend_choice import choose_backend, needed_features
+        from ferrule.turn_settings import check_allowed
+
+        name = backend or str(config.values.get("sandbox_backend") or "auto")
+        if mode is not None:
+            check_allowed("sandbox_mode", mode, config.allowed)
+        if backend is not None:
+            check_allowed("sandbox_backend", backend, config.allowed)
         policy = resolve_policy(
             mode_to_policy(config.values, mode),
             cwd,
@@ -108,7 +108,12 @@ class LocalKernel:
             home=self.home,
             extra_roots=extra_roots,
         )
-        return BoundSandbox(chosen, policy, self.owner)
+        key = (name, policy.unconfined, needed_features(policy))
+        if key not in self._backends:
+            context = PluginContext(self.home, config.values, cwd, environ=self.environ)
+            manager = self.manager(config.values)
+            self._backends[key] = choose_backend(manager, name, context, policy)
+        return BoundSandbox(self._backends[key], policy, self.owner)
 
     async def aclose(self) -> None:
         """Close every session and end every child."""

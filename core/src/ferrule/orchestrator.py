@@ -153,13 +153,17 @@ class Orchestrator:
             self._refuse(call, requirement.reason, call.tool)
         if verdict.decision == "deny":
             self._refuse(call, verdict.reason, verdict.rule or "hooks")
-        if requirement.kind == "approval":
-            return _Question("requirement", requirement.reason, escalate, verdicts=verdicts)
+        if escalate and (reason := self._confinement()):
+            self._refuse(call, reason, "requirements.toml")
+        if requirement.kind == "approval" or escalate:
+            reason = requirement.reason or f"{call.tool} wants to leave the sandbox"
+            self._check_may_ask(call, "rules" if verdict.decision == "ask" else None)
+            return _Question("requirement", reason, escalate, verdicts=verdicts)
         if verdict.decision == "ask":
-            return _Question("requirement", verdict.reason, escalate=False, verdicts=verdicts)
+            return _Question("requirement", verdict.reason, escalate, "rules", verdicts=verdicts)
         if asks_first(policy, is_read_only=tool.read_only):
             reason = "approval policy 'untrusted' asks before every call that may change something"
-            return _Question("requirement", reason, escalate=False, verdicts=verdicts)
+            return _Question("requirement", reason, escalate, verdicts=verdicts)
         outcome: ReviewOutcome = {
             "decision": "accept",
             "reviewer": "policy",

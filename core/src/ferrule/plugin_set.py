@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.provider import ModelProvider
     from ferrule_hookspecs.review import Reviewer
-    from ferrule_hookspecs.sandbox import SandboxBackend
+    from ferrule_hookspecs.sandbox import Feature, ResolvedPolicy, SandboxBackend
     from ferrule_hookspecs.slots import Compactor
 
 _ALIASES: Final = {"auto_review": "guardian_subagent"}
@@ -25,6 +25,7 @@ class PluginSet:
     def __init__(self, manager: PluginManager, context: PluginContext) -> None:
         self._manager = manager
         self._context = context
+        self._backends: dict[frozenset[Feature], SandboxBackend] = {}
 
     def check(self) -> None:
         """Fail before anything is started when a named driver is not installed.
@@ -57,12 +58,15 @@ class PluginSet:
         driver = self._manager.driver("ferrule.reviewers", self.reviewer_name, self._context)
         return cast("Reviewer", driver)
 
-    @cached_property
-    def backend(self) -> SandboxBackend:
-        """The sandbox the configuration asks for; raises rather than widen."""
-        from ferrule.backend_choice import choose_backend
+    def backend(self, policy: ResolvedPolicy) -> SandboxBackend:
+        """The sandbox for a policy; raises rather than widen."""
+        from ferrule.backend_choice import choose_backend, needed_features
 
-        return choose_backend(self._manager, self._context.config, self._context)
+        needed = needed_features(policy)
+        if needed not in self._backends:
+            name = str(self._context.config.get("sandbox_backend") or "auto")
+            self._backends[needed] = choose_backend(self._manager, name, self._context, policy)
+        return self._backends[needed]
 
     @cached_property
     def unconfined(self) -> SandboxBackend:

@@ -64,6 +64,19 @@ def mode_to_policy(values: Mapping[str, object], mode: SandboxMode | None) -> Sa
     }
 
 
+def policy_mode(policy: SandboxPolicy) -> SandboxMode:
+    """Name the mode of a policy.
+
+    Raises:
+        ConfigError: The policy is of an unknown type.
+    """
+    mode = _MODES.get(policy["type"])
+    if mode is None:
+        known = ", ".join(_MODES)
+        raise ConfigError(f"the sandbox policy {policy['type']!r} is unknown; use one of {known}")
+    return mode
+
+
 def resolve_policy(
     policy: SandboxPolicy,
     cwd: str,
@@ -86,10 +99,7 @@ def resolve_policy(
     Raises:
         ConfigError: The policy is of an unknown type.
     """
-    kind = policy["type"]
-    mode = _MODES.get(kind)
-    if mode is None:
-        raise ConfigError(f"the sandbox policy {kind!r} is unknown; use one of {', '.join(_MODES)}")
+    mode = policy_mode(policy)
     where = os.path.realpath(cwd)
     if policy["type"] == "dangerFullAccess" or policy["type"] == "externalSandbox":
         return ResolvedPolicy(mode=mode, cwd=where, network=True, unconfined=True)

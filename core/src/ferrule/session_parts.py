@@ -11,7 +11,7 @@ from ferrule.approvals import ApprovalMemory
 from ferrule_hookspecs.tools import TurnInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
 
     from ferrule.dispatcher import Dispatcher
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.policies import ApprovalPolicy, SandboxPolicy
     from ferrule_hookspecs.provider import ModelProvider
     from ferrule_hookspecs.review import Reviewer
-    from ferrule_hookspecs.sandbox import SandboxBackend
+    from ferrule_hookspecs.sandbox import ResolvedPolicy, SandboxBackend
     from ferrule_hookspecs.slots import Compactor
     from ferrule_hookspecs.tools import Tool
 
@@ -58,7 +58,7 @@ class SessionParts:
     provider: ModelProvider
     tools: Mapping[str, Tool]
     reviewer: Callable[[], Reviewer]
-    backend: Callable[[], SandboxBackend]
+    backend: Callable[[ResolvedPolicy], SandboxBackend]
     unconfined: Callable[[], SandboxBackend]
     compactor: Callable[[], Compactor] | None
     owner: ProcessOwner
@@ -66,6 +66,7 @@ class SessionParts:
     ask_client: Callable[[ServerRequest], Awaitable[Mapping[str, object]]] | None = None
     memory: ApprovalMemory = field(default_factory=ApprovalMemory)
     parent_thread_id: str | None = None
+    allowed: Mapping[str, Sequence[str]] = field(default_factory=dict[str, "Sequence[str]"])
     call_began: anyio.Event = field(default_factory=anyio.Event)
 
     @property

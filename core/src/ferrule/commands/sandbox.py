@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from ferrule_hookspecs.host import Host
-    from ferrule_hookspecs.sandbox import Capabilities, Launch, SandboxBackend
+    from ferrule_hookspecs.sandbox import Capabilities, Launch, ResolvedPolicy, SandboxBackend
 
 _STANDARD_ERROR: Final = 2
 _FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -102,18 +102,18 @@ def _run(arguments: Namespace, cwd: str, host: Host) -> int:
     config = host.config(
         ConfigRequest(cwd, profile=arguments.profile, overrides=arguments.config, flags=flags)
     )
-    backend = _backend(PluginContext(host.home, config.values, cwd, environ=host.environ))
+    policy = resolve_policy(
+        mode_to_policy(config.values, None),
+        cwd,
+        environ=host.environ,
+        home=host.home,
+        extra_roots=[os.path.join(cwd, root) for root in arguments.add_dir],
+        deny_read=arguments.deny_read,
+    )
+    backend = _backend(PluginContext(host.home, config.values, cwd, environ=host.environ), policy)
     try:
         if arguments.json_probe:
             return _show(backend.name, backend.probe())
-        policy = resolve_policy(
-            mode_to_policy(config.values, None),
-            cwd,
-            environ=host.environ,
-            home=host.home,
-            extra_roots=[os.path.join(cwd, root) for root in arguments.add_dir],
-            deny_read=arguments.deny_read,
-        )
         environment = command_environment(config.values, host.environ)
         if not policy.network:
             environment["FERRULE_SANDBOX_NETWORK_DISABLED"] = "1"
@@ -124,13 +124,14 @@ def _run(arguments: Namespace, cwd: str, host: Host) -> int:
         _close(backend)
 
 
-def _backend(context: PluginContext) -> SandboxBackend:
+def _backend(context: PluginContext, policy: ResolvedPolicy) -> SandboxBackend:
     from ferrule.backend_choice import choose_backend
     from ferrule.index import load_index
     from ferrule.manager import PluginManager
 
     manager = PluginManager(load_index(context.environ), context.config, report=_warn)
-    return choose_backend(manager, context.config, context)
+    name = str(context.config.get("sandbox_backend") or "auto")
+    return choose_backend(manager, name, context, policy)
 
 
 def _attend(launch: Launch) -> int:

@@ -16,6 +16,7 @@ from ferrule.config.narrowing import narrow
 from ferrule.config.overrides import flag_layer, override_layers
 from ferrule.config.provenance import LoadedConfig, ignored_layer
 from ferrule.config.requirements import (
+    allowed_choices,
     constrain,
     constrain_plugins,
     managed_warnings,
@@ -105,7 +106,8 @@ def read_config(request: ConfigRequest, places: Places) -> LoadedConfig:
         ignored += refused
     layers = [*base, *files, *read.above]
     values = _merged(layers)
-    changed = constrain(values, read_requirements(places.admin), layers)
+    rules = read_requirements(places.admin)
+    changed = constrain(values, rules, layers)
     _finish_providers(values, layers)
     warnings += [*managed_warnings(layers, read.managed), *changed.warnings]
     return LoadedConfig(
@@ -116,6 +118,7 @@ def read_config(request: ConfigRequest, places: Places) -> LoadedConfig:
         layers,
         changed.origins,
         ignored,
+        allowed_choices(rules),
     )
 
 

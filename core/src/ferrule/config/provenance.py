@@ -34,6 +34,7 @@ class LoadedConfig:
         layers: Everything that was read, lowest first.
         adjusted: Keys whose value the administrator's constraints changed.
         ignored: Parts of project files that do not count.
+        allowed: By key, the values the administrator allows.
     """
 
     values: Mapping[str, object]
@@ -43,6 +44,7 @@ class LoadedConfig:
     layers: Sequence[Layer] = ()
     adjusted: Mapping[KeyPath, ConfigOrigin] = field(default_factory=dict[KeyPath, ConfigOrigin])
     ignored: Sequence[Layer] = ()
+    allowed: Mapping[str, Sequence[str]] = field(default_factory=dict[str, "Sequence[str]"])
 
     def get(self, key: str, default: object = None) -> object:
         """Return a value by dotted key; parts may be quoted."""

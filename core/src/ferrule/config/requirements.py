@@ -93,6 +93,12 @@ def constrain(values: Table, rules: Layer | None, layers: Sequence[Layer]) -> Co
     return result
 
 
+def allowed_choices(rules: Layer | None) -> dict[str, Sequence[str]]:
+    """Tell by key what is allowed, for values that change while a thread is open."""
+    values = {} if rules is None else rules.values
+    return {key: tuple(texts(values[rule])) for rule, key in _CONSTRAINED.items() if rule in values}
+
+
 def _choice(value: object) -> str:
     """Name a value as the constraints do: a table goes by its only key."""
     return next(iter(value), "") if is_table(value) else str(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ferrule_hookspecs.sandbox import Capabilities, Launch
+from kernel_plugins import stage
 
 FEATURES = frozenset(
     {
@@ -28,6 +29,7 @@ class StagedBackend:
         self.context = context
 
     def probe(self):
+        stage.backends.append(self.name)
         return Capabilities(True, "a test backend", FEATURES)
 
     def prepare(self, policy, command):

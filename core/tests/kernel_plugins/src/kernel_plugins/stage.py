@@ -17,6 +17,8 @@ ran: list[object] = []
 """Calls that reached a tool."""
 faults: dict[str, object] = {}
 """What the tool `faulty` and the provider's `aclose` raise, by the place; "hang" hangs."""
+backends: list[str] = []
+"""Which sandbox backends were looked at."""
 closed: list[str] = []
 """What was closed, in order."""
 waiting: list[object] = []
@@ -25,6 +27,6 @@ waiting: list[object] = []
 
 def reset() -> None:
     """Forget everything."""
-    parts = (turns, requests, reviews, review_requests, hooks, hook_calls, ran, faults, closed)
-    for each in (*parts, waiting):
+    parts = (turns, requests, reviews, review_requests, hooks, hook_calls, ran, faults, backends)
+    for each in (*parts, closed, waiting):
         each.clear()

@@ -40,6 +40,8 @@ class Touch(Tool):
     name = "touch"
 
     def requirement(self, call, sandbox):
+        if call.arguments.get("escalate") == "unasked":
+            return Requirement(escalate=True)
         if call.arguments.get("escalate"):
             return Requirement("approval", "it wants to write outside", escalate=True)
         if call.arguments.get("forbidden"):
