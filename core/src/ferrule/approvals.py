@@ -6,6 +6,8 @@ import json
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ferrule.session_parts import Settings
     from ferrule_hookspecs.policies import ApprovalPolicy
     from ferrule_hookspecs.tools import ToolCall
@@ -14,11 +16,11 @@ if TYPE_CHECKING:
 Kind = Literal["sandbox_approval", "rules"]
 
 
-def may_ask(policy: ApprovalPolicy, kind: Kind) -> bool:
-    """Whether a tool call may be put before a reviewer, by the kind of question."""
+def may_ask(policy: ApprovalPolicy, kinds: Iterable[Kind]) -> bool:
+    """Whether a call may be put before a reviewer, where all of these kinds of question stand."""
     if isinstance(policy, str):
         return policy != "never"
-    return policy["granular"][kind]
+    return all(policy["granular"][kind] for kind in kinds)
 
 
 def asks_after_denial(policy: ApprovalPolicy) -> bool:

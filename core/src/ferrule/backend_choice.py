@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Final, cast
 from ferrule_hookspecs.errors import PolicyUnenforceableError, SandboxUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ferrule.manager import PluginManager
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.sandbox import Feature, ResolvedPolicy, SandboxBackend

@@ -37,7 +37,7 @@ class LocalKernel:
         self.threads: Threads = self._service
         self._store: ThreadStore | None = None
         self._manager: tuple[Mapping[str, object], PluginManager] | None = None
-        self._backends: dict[tuple[str | None, str | None], SandboxBackend] = {}
+        self._backends: dict[tuple[str, bool, frozenset[str]], SandboxBackend] = {}
         self._unheard: list[str] = []
         self._listeners: list[Callable[[str], None]] = []
 

@@ -11,12 +11,13 @@ import time
 from json import loads
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
-from ferrule.approvals import asks_after_denial, asks_first, may_ask, policy_name
+from ferrule.approvals import Kind, asks_after_denial, asks_first, may_ask, policy_name
 from ferrule.attempt import BoundSandbox, CallContext, confined, escalated
 from ferrule.call_parsing import function_arguments
 from ferrule.containment import contained
 from ferrule.dispatcher import strictest
-from ferrule_hookspecs.errors import FerruleError, PluginError, ToolError
+from ferrule.turn_settings import check_allowed
+from ferrule_hookspecs.errors import ConfigError, FerruleError, PluginError, ToolError
 from ferrule_hookspecs.hooks import Notification
 from ferrule_hookspecs.review import ReviewContext, ReviewOutcome, ReviewRequest, Verdict
 from ferrule_hookspecs.tools import Requirement, SandboxDeniedError, Tool, ToolCall, ToolResult
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 Phase = Literal["requirement", "review", "escalation"]
 _ACCEPTING: Final = ("accept", "acceptForSession")
+_UNTRUSTED: Final = "approval policy 'untrusted' asks before every call that may change something"
 
 
 class CallRefusedError(FerruleError):
@@ -46,6 +48,7 @@ class _Question(NamedTuple):
     phase: Phase
     reason: str
     escalate: bool
+    kinds: tuple[Kind, ...]
     denial: Denial | None = None
     verdicts: Mapping[str, Verdict] | None = None
 
@@ -153,17 +156,18 @@ class Orchestrator:
             self._refuse(call, requirement.reason, call.tool)
         if verdict.decision == "deny":
             self._refuse(call, verdict.reason, verdict.rule or "hooks")
-        if escalate and (reason := self._confinement()):
-            self._refuse(call, reason, "requirements.toml")
+        if escalate:
+            self._check_escalation(call)
+        reasons: dict[Kind, str] = {}
         if requirement.kind == "approval" or escalate:
-            reason = requirement.reason or f"{call.tool} wants to leave the sandbox"
-            self._check_may_ask(call, "rules" if verdict.decision == "ask" else None)
-            return _Question("requirement", reason, escalate, verdicts=verdicts)
+            reasons["sandbox_approval"] = requirement.reason or f"{call.tool} leaves the sandbox"
         if verdict.decision == "ask":
-            return _Question("requirement", verdict.reason, escalate, "rules", verdicts=verdicts)
-        if asks_first(policy, is_read_only=tool.read_only):
-            reason = "approval policy 'untrusted' asks before every call that may change something"
-            return _Question("requirement", reason, escalate, verdicts=verdicts)
+            reasons["rules"] = verdict.reason
+        if not reasons and asks_first(policy, is_read_only=tool.read_only):
+            reasons["sandbox_approval"] = _UNTRUSTED
+        if reasons:
+            reason = next(iter(reasons.values()))
+            return _Question("requirement", reason, escalate, tuple(reasons), verdicts=verdicts)
         outcome: ReviewOutcome = {
             "decision": "accept",
             "reviewer": "policy",
@@ -180,14 +184,14 @@ class Orchestrator:
         if question is None:
             return
         policy = self._parts.settings.approval_policy
-        if not may_ask(policy):
+        if not may_ask(policy, question.kinds):
             self._refuse(
                 call,
                 f"{question.reason}; rejected by user approval settings"
                 f" (approval policy {policy_name(policy)!r} does not allow asking)",
                 policy_name(policy),
             )
-        if self._parts.memory.covers(call, escalated=question.escalate):
+        if self._parts.memory.covers(call, self._parts.settings, escalated=question.escalate):
             outcome: ReviewOutcome = {
                 "decision": "accept",
                 "reviewer": "session",
@@ -198,7 +202,7 @@ class Orchestrator:
         outcome = await self._review(call, item, question)
         self._decided(call, "escalation" if question.denial else "review", outcome)
         if outcome["decision"] == "acceptForSession":
-            self._parts.memory.remember(call, escalated=question.escalate)
+            self._parts.memory.remember(call, self._parts.settings, escalated=question.escalate)
         if outcome["decision"] == "cancel":
             raise TurnCancelledError(f"cancelled by {outcome['reviewer']}: {outcome['reason']}")
         if outcome["decision"] not in _ACCEPTING:
@@ -262,13 +266,22 @@ class Orchestrator:
             "escalation",
             f"the sandbox refused it ({first.denial.reason}); run it without the sandbox?",
             escalate=True,
+            kinds=("sandbox_approval",),
             denial=first.denial,
         )
         try:
+            self._check_escalation(call)
             await self._meet(call, item, question)
         except CallRefusedError:
             return first
         return await self._attempt(call, tool, escalated(self._parts))
+
+    def _check_escalation(self, call: ToolCall) -> None:
+        """Refuse to leave the sandbox where the administrator does not allow that to anybody."""
+        try:
+            check_allowed("sandbox_mode", "danger-full-access", self._parts.allowed)
+        except ConfigError as error:
+            self._refuse(call, f"it cannot leave the sandbox: {error}", "requirements.toml")
 
     def _refuse(self, call: ToolCall, reason: str, rule: str) -> None:
         self._decided(call, "requirement", _refusal(reason, rule))

@@ -17,9 +17,10 @@ from ferrule.context import change_note, turn_context
 from ferrule.ids import uuid7
 from ferrule.orchestrator import TurnCancelledError, ended_item
 from ferrule.questions import Questions
-from ferrule.transcript import read_history
+from ferrule.transcript import read_context, read_history
 from ferrule.turn import TurnLoop
-from ferrule_hookspecs.errors import FerruleError, ProviderError
+from ferrule.turn_settings import changed
+from ferrule_hookspecs.errors import ConfigError, FerruleError, ProviderError
 from ferrule_hookspecs.hooks import Notification
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.events import Outgoing
     from ferrule_hookspecs.host import SessionFacts
     from ferrule_hookspecs.items import UserInput
-    from ferrule_hookspecs.ops import Op, TurnStartParams
+    from ferrule_hookspecs.ops import Op, TurnStartParams, TurnSteerParams
     from ferrule_hookspecs.store import ThreadStore, ThreadWriter
     from ferrule_hookspecs.threads import Thread, TokenUsage, TurnError
 
@@ -62,6 +63,7 @@ class LiveSession:
         self.facts = facts
         self.questions = Questions(parts.recorder)
         self._parts = parts
+        self._settings = parts.settings
         self._conversation = conversation
         self._usage = usage
         self._last_context = last_context
@@ -122,7 +124,7 @@ class LiveSession:
             case "turn/start":
                 await self._start_turn(op["params"], group)
             case "turn/steer":
-                self._steer(op["params"]["input"])
+                self._steer(op["params"])
             case "turn/interrupt":
                 self._interrupt(op["params"]["turnId"])
             case "thread/compact/start":
@@ -137,21 +139,33 @@ class LiveSession:
                 self._interrupt("")
 
     async def _start_turn(self, params: TurnStartParams, group: TaskGroup) -> None:
-        if self._turn is not None:
-            self._turn.steer(params["input"])
+        """Begin a turn, or steer the running one: settings then hold from the next one on."""
+        running = self._turn
+        if running is not None and running.takes_input:
+            self._settings = changed(self._settings, params, self._parts.allowed)
+            running.steer(params["input"])
             return
-        self._apply(params)
-        await self._begin(TurnLoopJob(params["input"], params.get("outputSchema")), group)
+        if running is not None:
+            running.scope.cancel()
+        job = TurnLoopJob(params["input"], params.get("outputSchema"))
+        try:
+            self._settings = changed(self._settings, params, self._parts.allowed)
+        except ConfigError as error:
+            job.refusal = error
+        await self._begin(job, group)
 
     async def _begin(self, job: TurnLoopJob, group: TaskGroup) -> None:
         await self._idle.wait()
         self._idle = anyio.Event()
+        self._was_interrupted = False
+        self._parts.settings = self._settings
         turn = TurnLoop(
             self._parts,
             self._conversation,
             uuid7(),
             output_schema=job.output_schema,
             thread_usage=self._usage,
+            takes_input=job.content is not None,
         )
         self._turn = turn
         if not self._is_warm:
@@ -205,6 +219,8 @@ class LiveSession:
         """Run the turn; returns how it failed, if it did."""
         try:
             self._open_turn(turn)
+            if job.refusal is not None:
+                raise job.refusal
             if job.content is None:
                 await turn.compact_only()
             else:
@@ -243,10 +259,13 @@ class LiveSession:
             context=self._parts.context,
         )
 
-    def _steer(self, content: Sequence[UserInput]) -> None:
-        if self._turn is None:
+    def _steer(self, params: TurnSteerParams) -> None:
+        turn = self._turn
+        if turn is None or not turn.takes_input:
             raise FerruleError("no active turn to steer")
-        self._turn.steer(content)
+        if params.get("expectedTurnId") not in (None, turn.turn_id):
+            raise FerruleError(f"turn {params.get('expectedTurnId')} is not the active one")
+        turn.steer(params["input"])
 
     def _interrupt(self, turn_id: str) -> None:
         if self._turn is not None and turn_id in ("", self._turn.turn_id):
@@ -261,23 +280,9 @@ class LiveSession:
         if self._store is None:
             raise FerruleError("an ephemeral thread cannot be rolled back")
         self._parts.recorder.record("event_msg", {"type": "rollback", "num_turns": count})
-        self._conversation.items = read_history(self._store.read(self.thread["id"]))
-
-    def _apply(self, params: TurnStartParams) -> None:
-        """Take over what a turn's parameters change for the thread."""
-        settings = self._parts.settings
-        if model := params.get("model"):
-            settings.model = model
-        if cwd := params.get("cwd"):
-            settings.cwd = cwd
-        if effort := params.get("effort"):
-            settings.reasoning_effort = effort
-        if summary := params.get("summary"):
-            settings.reasoning_summary = summary
-        if approval := params.get("approvalPolicy"):
-            settings.approval_policy = approval
-        if sandbox := params.get("sandboxPolicy"):
-            settings.sandbox_policy = sandbox
+        records = self._store.read(self.thread["id"])
+        self._conversation.items = read_history(records)
+        self._last_context = read_context(records)
 
     async def _shut_down(self) -> None:
         """End everything in the order that keeps the rollout whole."""
@@ -338,9 +343,9 @@ def _failure(error: BaseException) -> tuple[str, TurnError]:
 
 
 class TurnLoopJob:
-    """What a turn is started with: input, or None for a compaction."""
+    """What a turn is started with: input, or None for a compaction; or why it cannot run."""
 
-    __slots__ = ("content", "output_schema")
+    __slots__ = ("content", "output_schema", "refusal")
 
     def __init__(
         self,
@@ -349,3 +354,4 @@ class TurnLoopJob:
     ) -> None:
         self.content = content
         self.output_schema = output_schema
+        self.refusal: ConfigError | None = None

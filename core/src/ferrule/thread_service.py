@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 from ferrule import __version__
-from ferrule.context import prefix
+from ferrule.context import prefix, turn_context
 from ferrule.conversation import Conversation
 from ferrule.event_queue import EventQueue
 from ferrule.git_info import git_info
@@ -20,12 +20,12 @@ from ferrule.policy import mode_to_policy
 from ferrule.recorder import Recorder
 from ferrule.session import LiveSession
 from ferrule.session_parts import SessionParts, Settings
-from ferrule.transcript import copy_for_fork, read_history, usage_so_far
+from ferrule.transcript import copy_for_fork, read_context, read_history, usage_so_far
 from ferrule_hookspecs.host import SessionFacts, ThreadOptions
 from ferrule_hookspecs.plugins import PluginContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from ferrule.kernel import LocalKernel
     from ferrule.manager import PluginManager
@@ -134,6 +134,7 @@ class ThreadService:
         thread = _thread(opening, plugins.provider_name, settings.model)
         if opening.source == "startup":
             recorder.record("session_meta", _session_meta(opening, thread))
+            recorder.record("turn_context", turn_context(settings))
         self._kernel.listen(recorder.warning)
         parts.tools = {tool.name: tool for tool in await manager.session_tools(context)}
         conversation = await self._conversation(opening, parts)
@@ -143,7 +144,7 @@ class ThreadService:
             parts,
             conversation,
             usage=usage_so_far(opening.records),
-            last_context=_last_context(opening.records),
+            last_context=read_context(opening.records) or turn_context(settings),
             store=None if options.ephemeral else self._kernel.store(values),
             writer=opening.writer,
             on_closed=lambda session: self._forget(session, recorder),
@@ -317,10 +318,3 @@ def _session_meta(opening: _Opening, thread: Thread) -> dict[str, object]:
         "name": opening.options.name,
         "git": thread.get("gitInfo"),
     }
-
-
-def _last_context(records: Sequence[RolloutRecord]) -> Mapping[str, object]:
-    for record in reversed(records):
-        if record["type"] == "turn_context":
-            return record["payload"]
-    return {}

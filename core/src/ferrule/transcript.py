@@ -59,6 +59,20 @@ def read_history(records: Iterable[RolloutRecord]) -> list[HistoryItem]:
     return cast("list[HistoryItem]", pair_calls(without_foreign_parts(history)))
 
 
+def read_context(records: Iterable[RolloutRecord]) -> Mapping[str, object]:
+    """Return what the model was last told that its turns run under."""
+    told: list[Mapping[str, object]] = [{}]
+    for record in records:
+        kind = _kind(record)
+        if kind == "task_started":
+            told.append(told[-1])
+        elif kind == "turn_context":
+            told[-1] = record["payload"]
+        elif kind == "rollback":
+            del told[max(1, len(told) - _count(record["payload"])) :]
+    return told[-1]
+
+
 def read_turns(records: Iterable[RolloutRecord]) -> list[Turn]:
     """Return the turns with their items, as clients see them."""
     turns: list[_TurnFacts] = []

@@ -50,11 +50,13 @@ class TurnLoop:
         *,
         output_schema: Mapping[str, object] | None = None,
         thread_usage: TokenUsage,
+        takes_input: bool = True,
     ) -> None:
         self.turn_id = turn_id
         self.last_message: str | None = None
         self.turn_usage = no_usage()
         self.thread_usage = thread_usage
+        self.takes_input = takes_input
         self.scope = anyio.CancelScope()
         self._parts = parts
         self._conversation = conversation

@@ -55,12 +55,21 @@ class ConfigOrigin(NamedTuple):
 
 
 class Config(Protocol):
-    """The effective configuration, its warnings, and where every value comes from."""
+    """The effective configuration, its warnings, and where every value comes from.
+
+    Attributes:
+        values: The values.
+        warnings: What the user should know.
+        project_root: Root of the project, or the working directory.
+        is_trusted: Whether the user trusts the project.
+        allowed: By key, the values the administrator allows; what has no entry is free.
+    """
 
     values: Mapping[str, object]
     warnings: Sequence[str]
     project_root: str
     is_trusted: bool
+    allowed: Mapping[str, Sequence[str]]
 
     def get(self, key: str, default: object = None) -> object:
         """Return a value by dotted key."""

@@ -1,0 +1,75 @@
+"""What a turn's parameters change of a thread, checked against what the administrator allows."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from ferrule.approvals import policy_name
+from ferrule.policy import policy_mode
+from ferrule_hookspecs.errors import ConfigError
+from ferrule_hookspecs.policies import APPROVAL_MODES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ferrule.session_parts import Settings
+    from ferrule_hookspecs.ops import TurnStartParams
+    from ferrule_hookspecs.policies import ApprovalPolicy
+
+_GRANULAR_KEYS: Final = ("sandbox_approval", "rules", "mcp_elicitations")
+
+
+def changed(
+    settings: Settings, params: TurnStartParams, allowed: Mapping[str, Sequence[str]]
+) -> Settings:
+    """Return the settings with a turn's changes.
+
+    Raises:
+        ConfigError: A value makes no sense, or the administrator does not allow it.
+    """
+    sandbox = params.get("sandboxPolicy") or settings.sandbox_policy
+    approval = params.get("approvalPolicy") or settings.approval_policy
+    cwd = params.get("cwd") or settings.cwd
+    if params.get("sandboxPolicy"):
+        check_allowed("sandbox_mode", policy_mode(sandbox), allowed)
+    if params.get("approvalPolicy"):
+        _check_approval(approval)
+        check_allowed("approval_policy", policy_name(approval), allowed)
+    if params.get("cwd") and not (os.path.isabs(cwd) and os.path.isdir(cwd)):
+        raise ConfigError(f"cwd: {cwd!r} is no folder; name one that exists by its absolute path")
+    return replace(
+        settings,
+        model=params.get("model") or settings.model,
+        cwd=cwd,
+        reasoning_effort=params.get("effort") or settings.reasoning_effort,
+        reasoning_summary=params.get("summary") or settings.reasoning_summary,
+        approval_policy=approval,
+        sandbox_policy=sandbox,
+    )
+
+
+def check_allowed(key: str, value: str, allowed: Mapping[str, Sequence[str]]) -> None:
+    """Refuse what the administrator's `requirements.toml` does not list.
+
+    Raises:
+        ConfigError: It does not list the value.
+    """
+    choices = allowed.get(key)
+    if choices is not None and value not in choices:
+        raise ConfigError(
+            f"`{key}` cannot be {value!r}: the administrator allows only"
+            f" {', '.join(choices) or 'nothing'} (requirements.toml)"
+        )
+
+
+def _check_approval(policy: ApprovalPolicy) -> None:
+    if isinstance(policy, str):
+        if policy not in APPROVAL_MODES:
+            names = ", ".join(APPROVAL_MODES)
+            raise ConfigError(f"approval_policy is {policy!r}; it must be one of {names}")
+        return
+    missing = [key for key in _GRANULAR_KEYS if key not in policy.get("granular", {})]
+    if missing:
+        raise ConfigError(f"approval_policy: `granular` must say {', '.join(missing)}")
