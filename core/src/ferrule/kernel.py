@@ -119,3 +119,5 @@ class LocalKernel:
         """Close every session and end every child."""
         await self._service.aclose()
         await self.owner.aclose()
+        for backend in self._backends.values():
+            await backend.aclose()

@@ -74,6 +74,12 @@ class PluginSet:
         driver = self._manager.driver("ferrule.sandboxes", "none", self._context)
         return cast("SandboxBackend", driver)
 
+    async def aclose(self) -> None:
+        """Close the sandboxes that were loaded."""
+        for name in ("backend", "unconfined"):
+            if name in self.__dict__:
+                await cast("SandboxBackend", self.__dict__[name]).aclose()
+
     @cached_property
     def compactor(self) -> Compactor | None:
         """The configured compactor, if any."""

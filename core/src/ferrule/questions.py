@@ -43,7 +43,10 @@ class Questions:
                     "params": {"threadId": thread_id, "requestId": number},
                 }
             )
-            self._recorder.status({"type": "active", "activeFlags": []})
+            still = self._waiting
+            self._recorder.status(
+                {"type": "active", "activeFlags": ["waitingOnApproval"] if still else []}
+            )
         return answers[0]
 
     def answer(self, number: int, result: Mapping[str, object]) -> None:

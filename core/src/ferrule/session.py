@@ -181,6 +181,7 @@ class LiveSession:
                 status, error = ("completed", None) if failure is None else failure
         finally:
             with anyio.CancelScope(shield=True):
+                self._pass_on(turn.left_over(), status)
                 self._usage = turn.thread_usage
                 self._turn = None
                 try:
@@ -191,6 +192,20 @@ class LiveSession:
                 except Exception as fault:  # noqa: BLE001 -- a store is a plugin: the session goes on
                     self._report_unstored(turn, fault)
                 self._idle.set()
+
+    def _pass_on(self, content: Sequence[UserInput], status: str) -> None:
+        """Begin the next turn with input the last one did not take; an interrupt stops it, too."""
+        if not content:
+            return
+        try:
+            if status == "interrupted":
+                raise FerruleError("the turn was interrupted")
+            params: TurnStartParams = {"threadId": self.thread["id"], "input": [*content]}
+            self._send.send_nowait({"id": "", "method": "turn/start", "params": params})
+        except (FerruleError, anyio.WouldBlock, anyio.ClosedResourceError) as error:
+            texts = "; ".join(repr(part["text"]) for part in content if part["type"] == "text")
+            reason = str(error) or "too many operations wait"
+            self._parts.recorder.warning(f"input was not taken: {texts}: {reason}; send it again")
 
     async def _prewarm(self, turn_id: str) -> None:
         """Let tools prepare their first call while the model thinks; not before it was asked."""
@@ -303,6 +318,7 @@ class LiveSession:
         for tool in parts.tools.values():
             await self._closing(tool.name, tool.aclose)
         await self._closing("the model provider", parts.provider.aclose)
+        await self._closing("the sandbox", parts.close_plugins)
         with contextlib.suppress(FerruleError, OSError):  # told when the turn ended, if at all
             for item in parts.recorder.pending_items():
                 parts.recorder.item_completed(ended_item(item, "failed", "ended with the session"))

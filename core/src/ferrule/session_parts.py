@@ -62,6 +62,7 @@ class SessionParts:
     unconfined: Callable[[], SandboxBackend]
     compactor: Callable[[], Compactor] | None
     owner: ProcessOwner
+    close_plugins: Callable[[], Awaitable[None]]
     recorder: Recorder
     ask_client: Callable[[ServerRequest], Awaitable[Mapping[str, object]]] | None = None
     memory: ApprovalMemory = field(default_factory=ApprovalMemory)

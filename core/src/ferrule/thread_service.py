@@ -181,6 +181,7 @@ class ThreadService:
             unconfined=lambda: plugins.unconfined,
             compactor=None if compactor is None else lambda: compactor,
             owner=self._kernel.owner,
+            close_plugins=plugins.aclose,
             recorder=recorder,
             parent_thread_id=opening.options.parent_thread_id,
         )

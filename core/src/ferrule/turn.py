@@ -72,6 +72,10 @@ class TurnLoop:
         """Add input; it goes to the model with the next request."""
         self._steered.append(content)
 
+    def left_over(self) -> Sequence[UserInput]:
+        """Input that came too late for this turn."""
+        return [part for content in self._steered for part in content]
+
     def as_turn(self, status: str = "inProgress", error: TurnError | None = None) -> Turn:
         """Describe the turn in wire form."""
         ended = None if status == "inProgress" else int(time.time())
@@ -102,11 +106,11 @@ class TurnLoop:
                 await self._compact_if_due()
                 continue
             prompts = await self._stop_prompts() if stops < _STOP_HOOK_CAP else []
-            if not prompts:
-                return
-            stops += 1
             for prompt in prompts:
                 self._conversation.append(message("user", prompt))
+            if not await self._take_steered() and not prompts:
+                return
+            stops += 1
 
     async def compact_only(self) -> None:
         """Run a turn that does nothing but compact."""
@@ -154,9 +158,13 @@ class TurnLoop:
                 self._conversation.append(message("developer", reply.context))
 
     async def _take_steered(self) -> bool:
-        taken = bool(self._steered)
+        taken = False
         while self._steered:
-            await self._take_input(self._steered.popleft())
+            try:
+                await self._take_input(self._steered.popleft())
+                taken = True
+            except PromptBlockedError as error:
+                self._parts.recorder.warning(str(error))
         return taken
 
     async def _sample(self) -> Sample:
