@@ -110,7 +110,7 @@ class TurnLoop:
                 self._conversation.append(message("user", prompt))
             if not await self._take_steered() and not prompts:
                 return
-            stops += 1
+            stops += bool(prompts)
 
     async def compact_only(self) -> None:
         """Run a turn that does nothing but compact."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import anyio
+
 from ferrule_hookspecs.slots import CompactionResult
 from kernel_plugins import stage
 
@@ -14,5 +16,7 @@ class StagedCompactor:
 
     async def compact(self, request, provider, *, reason):
         summary = stage.hooks.get("summary", f"compacted: {reason}")
+        if summary == "hang":
+            await anyio.sleep_forever()
         part = {"type": "input_text", "text": summary}
         return CompactionResult([{"type": "message", "role": "user", "content": [part]}], summary)

@@ -107,7 +107,7 @@ def ferrule_subagent_stop(context, parent_thread_id):
 
 
 @hookimpl
-async def ferrule_turn_stop(turn, last_message):
+def ferrule_turn_stop(turn, last_message):
     return _called("ferrule_turn_stop", turn=turn, last_message=last_message)
 
 
