@@ -83,3 +83,26 @@ def test_a_producer_waits_while_the_reader_is_far_behind():
 
     assert len(anyio.run(main)) == 1500
     assert order == ["reader begins", "all put"]
+
+
+def test_all_producers_go_on_when_there_is_room_again():
+    async def produce(queue, done):
+        await queue.room()
+        done.append(True)
+
+    async def main():
+        queue, done = EventQueue(), []
+        for number in range(512):
+            queue.put(completed(f"m{number}"))
+        with anyio.move_on_after(5):
+            async with anyio.create_task_group() as group:
+                for _ in range(3):
+                    group.start_soon(produce, queue, done)
+                await anyio.wait_all_tasks_blocked()
+                reader = queue.read()
+                for _ in range(400):
+                    await anext(reader)
+                await reader.aclose()
+        return len(done)
+
+    assert anyio.run(main) == 3

@@ -44,7 +44,8 @@ class CallGate:
         """Hold the ticket's turn; waits for what must run before it."""
         try:
             for event in ticket.ahead:
-                await event.wait()
+                if not event.is_set():  # waiting costs a round of the event loop even then
+                    await event.wait()
             yield
         finally:
             ticket.done.set()

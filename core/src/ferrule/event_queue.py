@@ -48,7 +48,8 @@ class EventQueue:
     async def room(self) -> None:
         """Wait while the reader is far behind."""
         while len(self._events) >= _HIGH_WATER and not self._is_closed:
-            self._room = anyio.Event()
+            if self._room.is_set():
+                self._room = anyio.Event()
             await self._room.wait()
 
     async def read(self) -> AsyncIterator[Outgoing]:

@@ -197,15 +197,17 @@ class LiveSession:
         """Begin the next turn with input the last one did not take; an interrupt stops it, too."""
         if not content:
             return
-        try:
-            if status == "interrupted":
-                raise FerruleError("the turn was interrupted")
+        reason = "the turn was interrupted"
+        if status != "interrupted":
             params: TurnStartParams = {"threadId": self.thread["id"], "input": [*content]}
-            self._send.send_nowait({"id": "", "method": "turn/start", "params": params})
-        except (FerruleError, anyio.WouldBlock, anyio.ClosedResourceError) as error:
-            texts = "; ".join(repr(part["text"]) for part in content if part["type"] == "text")
-            reason = str(error) or "too many operations wait"
-            self._parts.recorder.warning(f"input was not taken: {texts}: {reason}; send it again")
+            try:
+                self._send.send_nowait({"id": "", "method": "turn/start", "params": params})
+            except (anyio.WouldBlock, anyio.ClosedResourceError):
+                reason = "the thread closes, or too many operations wait"
+            else:
+                return
+        texts = "; ".join(repr(part["text"]) for part in content if part["type"] == "text")
+        self._parts.recorder.warning(f"input was not taken: {texts}: {reason}; send it again")
 
     async def _prewarm(self, turn_id: str) -> None:
         """Let tools prepare their first call while the model thinks; not before it was asked."""
