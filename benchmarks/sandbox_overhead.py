@@ -2,9 +2,10 @@
 
     python benchmarks/sandbox_overhead.py [--runs 200] [--codex PATH]
 
-`kernel` is the whole way of a tool: policy resolved anew, launch prepared, process started, output
-read, exit awaited. `bare` is bubblewrap started by the standard library with the very arguments
-that the backend made, without a policy to resolve. Runs alternate; figures are medians in ms.
+`kernel` is the whole way of a tool: policy resolved anew, launch prepared, process started and
+bounded, output read, exit awaited. `same call` is bubblewrap with the very arguments that the
+backend made, started by the standard library; only its run is timed. `minimal` is the least that
+a careful script would ask of bubblewrap. Runs alternate; figures are medians in ms.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ import anyio
 
 from ferrule.host import LocalHost
 from ferrule_hookspecs.host import ConfigRequest
+from ferrule_hookspecs.plugins import PluginContext
 from ferrule_hookspecs.sandbox import Command
+from ferrule_sandbox_bubblewrap.backend import BubblewrapBackend
 
 
-def bare(workspace: str) -> float:
+def minimal(workspace: str) -> float:
     """The view a careful script would ask for, without our policy."""
     argv = [
         shutil.which("bwrap") or "bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
@@ -36,6 +39,25 @@ def bare(workspace: str) -> float:
     started = time.perf_counter()
     subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, capture_output=True)
     return time.perf_counter() - started
+
+
+def same_call(backend, policy, command: Command) -> float:
+    """The backend's own launch, without what the kernel does around it."""
+    launch = backend.prepare(policy, command)
+    try:
+        started = time.perf_counter()
+        child = subprocess.Popen(
+            launch.argv, env=dict(launch.env), cwd=launch.cwd, pass_fds=launch.pass_fds,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        if launch.started is not None:
+            launch.started()
+        child.communicate()
+        assert child.returncode == 0
+        return time.perf_counter() - started
+    finally:
+        if launch.cleanup is not None:
+            launch.cleanup()
 
 
 async def through_kernel(kernel, config, workspace: str) -> float:
@@ -71,15 +93,21 @@ def main() -> None:
         Path(workspace).mkdir()
         home.mkdir()
         subprocess.run(["git", "init", "-q", workspace], check=True)
-        seen: dict[str, list[float]] = {"bare": [], "kernel": [], "codex sandbox": []}
+        names = ("same call", "kernel", "minimal", "codex sandbox")
+        seen: dict[str, list[float]] = {name: [] for name in names}
+        backend = BubblewrapBackend(PluginContext(home, {}, workspace, environ=os.environ))
+        command = Command(("/bin/true",), workspace, {"PATH": os.environ["PATH"]})
 
         async def measure(kernel) -> None:
             request = ConfigRequest(cwd=workspace, flags={"sandbox_mode": "workspace-write"})
             config = kernel.config(request)
             for turn in range(options.runs + 5):
                 figures = {
-                    "bare": bare(workspace),
+                    "same call": same_call(
+                        backend, kernel.sandbox(config, workspace).policy, command
+                    ),
                     "kernel": await through_kernel(kernel, config, workspace),
+                    "minimal": minimal(workspace),
                 }
                 if options.codex and turn % 10 == 0:
                     figures["codex sandbox"] = codex_helper(options.codex, workspace)
@@ -89,8 +117,11 @@ def main() -> None:
                 await anyio.lowlevel.checkpoint()
 
         LocalHost(home, os.environ).run(measure)
-    floor = statistics.median(seen["bare"])
-    print(f"{'way':14} {'median ms':>10} {'min':>8} {'ratio':>7}   (target: kernel <= 2 x bare)")
+        anyio.run(backend.aclose)
+    floor = statistics.median(seen["same call"])
+    print(
+        f"{'way':14} {'median ms':>10} {'min':>8} {'ratio':>7}   (target: kernel <= 2 x same call)"
+    )
     for name, figures in seen.items():
         if figures:
             middle = statistics.median(figures)
