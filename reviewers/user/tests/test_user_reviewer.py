@@ -113,3 +113,30 @@ def test_a_person_at_a_terminal_decides(typed, decision):
     assert "it writes outside" in shown
     assert "outside the sandbox" in shown
     assert f"DECISION {decision} " in shown
+
+
+def test_a_question_nobody_waits_for_any_more_does_not_keep_the_program():
+    interrupted = SCRIPT.replace(
+        'outcome = anyio.run(UserReviewer(PluginContext(Path("/"), {})).review, request,'
+        " ReviewContext())",
+        """
+async def main():
+    with anyio.move_on_after(0.3):
+        await UserReviewer(PluginContext(Path("/"), {})).review(request, ReviewContext())
+    return {"decision": "none", "reason": "interrupted"}
+outcome = anyio.run(main)
+""",
+    )
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(sys.executable, [sys.executable, "-c", interrupted])
+    shown = b""
+    try:
+        while chunk := os.read(terminal, 1000):
+            shown += chunk
+    except OSError:
+        pass
+    os.close(terminal)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert b"DECISION none interrupted" in shown

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import time
 from typing import TYPE_CHECKING, Final, TextIO, cast, get_args
 
@@ -18,11 +19,12 @@ from ferrule_hookspecs.review import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ferrule_hookspecs.events import ServerRequest
     from ferrule_hookspecs.plugins import PluginContext
 
+_POLL_S: Final = 0.1
 _DECISIONS: Final = get_args(ReviewDecision)
 _ANSWERS: Final[Mapping[str, ReviewDecision]] = {
     "y": "accept",
@@ -56,13 +58,18 @@ class UserReviewer:
         terminal = _open_terminal()
         if terminal is None:
             return {"decision": "decline", "reviewer": self.name, "reason": _NOBODY}
+        import threading
+
         import anyio
 
-        with terminal:
-            # A person may take for ever; an interrupted turn leaves the waiting thread behind.
+        given_up = threading.Event()
+        try:
+            # A person may take for ever; an interrupted turn leaves the thread, which then ends.
             return await anyio.to_thread.run_sync(
-                ask_at_terminal, request, terminal, abandon_on_cancel=True
+                ask_at_terminal, request, terminal, given_up.is_set, abandon_on_cancel=True
             )
+        finally:
+            given_up.set()
 
 
 def question(request: ReviewRequest) -> ServerRequest:
@@ -86,8 +93,21 @@ def question(request: ReviewRequest) -> ServerRequest:
     return cast("ServerRequest", {"id": 0, "method": method, "params": params})
 
 
-def ask_at_terminal(request: ReviewRequest, terminal: TextIO) -> ReviewOutcome:
-    """Ask on an open terminal until the answer is one of those offered; end of file declines."""
+def ask_at_terminal(
+    request: ReviewRequest, terminal: TextIO, is_given_up: Callable[[], bool]
+) -> ReviewOutcome:
+    """Ask until the answer is one of those offered, then close the terminal.
+
+    End of file declines, and so does nobody waiting for the answer any more: what is typed then
+    belongs to somebody else.
+    """
+    with terminal:
+        return _ask(request, terminal, is_given_up)
+
+
+def _ask(
+    request: ReviewRequest, terminal: TextIO, is_given_up: Callable[[], bool]
+) -> ReviewOutcome:
     where = "outside the sandbox" if request.escalation else "in the sandbox"
     terminal.write(f"\nApproval needed: {request.reason}\n  {_what(request)}\n  in {request.cwd}\n")
     for plugin, verdict in request.verdicts.items():
@@ -98,6 +118,11 @@ def ask_at_terminal(request: ReviewRequest, terminal: TextIO) -> ReviewOutcome:
             f"Run it {where}? [y]es, [a]lways in this session, [n]o, [c]ancel the turn: "
         )
         terminal.flush()
+        while not select.select([terminal], [], [], _POLL_S)[0]:
+            if is_given_up():
+                terminal.write("\n")
+                reason = "nobody waits for the answer any more"
+                return {"decision": "decline", "reviewer": "user", "reason": reason}
         line = terminal.readline()
         if not line:
             reason = "the terminal was closed without an answer"
