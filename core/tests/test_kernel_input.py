@@ -4,7 +4,7 @@ import anyio
 import pytest
 from kernel_plugins.speech import DONE, call, say
 
-from ferrule_hookspecs.errors import ProviderError
+from ferrule_hookspecs.errors import FerruleError, ProviderError
 from ferrule_hookspecs.hooks import Continue, PromptReply
 
 
@@ -271,3 +271,36 @@ def test_events_can_be_read_after_the_session_was_closed(bench, stage):
 
     assert methods[0] == "thread/started"
     assert methods[-1] == "thread/closed"
+
+
+def test_after_a_shutdown_operations_are_refused_rather_than_lost(bench, stage):
+    stage.turns.append(["hang"])
+
+    async def script(session):
+        await bench.start(session)
+        await bench.until("turn/started")
+        await submit(session, "thread/shutdown")
+        await bench.until("thread/closed")
+        with pytest.raises(FerruleError, match="is closed"):
+            await bench.start(session)
+
+    bench.run(script)
+
+    assert statuses(bench) == ["interrupted"]
+
+
+def test_a_session_that_was_interrupted_once_and_went_on_ends_closed(bench, stage):
+    stage.turns.extend([["hang"], [*say("ok"), DONE]])
+
+    async def script(session):
+        await bench.start(session)
+        await bench.until("turn/started")
+        await submit(session, "turn/interrupt", turnId="")
+        await bench.until("turn/completed")
+        await bench.start(session)
+        await bench.until("turn/completed", 2)
+
+    bench.run(script)
+
+    ends = [arguments for name, arguments in stage.hook_calls if name == "ferrule_session_end"]
+    assert [end["reason"] for end in ends] == ["closed"]

@@ -191,11 +191,11 @@ def test_a_reviewer_asked_by_a_plugin_learns_that_the_call_leaves_the_sandbox(be
 
 
 def test_an_acceptance_holds_in_its_folder_only(bench, stage):
-    set_key(bench, "approval_policy", '"untrusted"')
+    set_key(bench, "approval_policy", '"on-request"')
     other = bench.folder / "other"
     other.mkdir()
-    play(stage, touch(bench.workspace / "a.txt"))
-    play(stage, touch(bench.workspace / "a.txt"))
+    play(stage, touch(bench.folder / "a.txt", escalate=True))
+    play(stage, touch(bench.folder / "a.txt", escalate=True))
     stage.reviews.extend(["acceptForSession", "decline"])
 
     run_turns(bench, {}, {"cwd": str(other)})

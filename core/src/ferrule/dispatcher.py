@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import anyio
 
 from ferrule.abandonable import AbandonableCall
+from ferrule.containment import FAULTS, is_cancelled
 from ferrule.loading import load_target
 from ferrule_hookspecs.errors import PluginError
 from ferrule_hookspecs.review import Verdict
@@ -163,11 +164,10 @@ class Dispatcher:
             try:
                 return _Answer(entry, await self._run(entry, name, kwargs))
             except asyncio.CancelledError:
-                task = asyncio.current_task()
-                if task is None or task.cancelling():
+                if is_cancelled():
                     raise
                 fault = f"hook {name} raised CancelledError"
-            except (Exception, SystemExit) as error:  # noqa: BLE001 -- a plugin may raise anything
+            except FAULTS as error:
                 fault = _describe(name, error)
         self._tell(entry, name, fault)
         return _Answer(entry, fault=fault)

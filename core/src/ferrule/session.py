@@ -136,6 +136,7 @@ class LiveSession:
                 self.questions.answer(params["requestId"], params["result"])
             case "thread/shutdown":
                 self._is_closing = True
+                self._send.close()
                 self._interrupt("")
 
     async def _start_turn(self, params: TurnStartParams, group: TaskGroup) -> None:
