@@ -267,3 +267,17 @@ def test_a_policy_without_confinement_is_not_for_this_backend(backend, place):
     unconfined = ResolvedPolicy("danger-full-access", str(place), unconfined=True)
     with pytest.raises(PolicyUnenforceableError, match="'none'"):
         backend.prepare(unconfined, Command(("true",), str(place), {}))
+
+
+@pytest.mark.root
+def test_a_stranger_s_socket_in_a_closed_folder_does_not_switch_commands_off(run, place):
+    """A socket below a folder of another user's used to make every command fail."""
+    closed = place / "closed"
+    closed.mkdir()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(closed / "service"))
+        server.listen()
+        os.chown(closed, 12345, 12345)
+        closed.chmod(0o700)
+
+        assert run("/bin/echo", "ran").stdout == "ran\n"

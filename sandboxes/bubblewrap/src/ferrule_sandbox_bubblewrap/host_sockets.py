@@ -41,9 +41,35 @@ def host_sockets() -> list[str]:
         if len(fields) > _PATH_FIELD and fields[_PATH_FIELD].startswith(b"/")
     }
     canonical = sorted({os.path.realpath(path) for path in paths})
-    return [path for path in canonical if not path.startswith(covered) and _is_socket(path)][
-        :_LIMIT
-    ]
+    return [
+        path
+        for path in canonical
+        if not path.startswith(covered) and _is_socket(path) and _is_reachable(path)
+    ][:_LIMIT]
+
+
+def _is_reachable(path: str) -> bool:
+    """Whether a command could get to a path: what its folders refuse needs no cover.
+
+    A command has no capabilities over other users' files, not even where we are root, so only the
+    permission bits count; bubblewrap itself could not mount anything there either.
+    """
+    groups = {os.getegid(), *os.getgroups()}
+    folder = os.path.dirname(path)
+    while True:
+        try:
+            facts = os.stat(folder)
+        except OSError:
+            return False
+        if facts.st_uid == os.geteuid():
+            needed = stat.S_IXUSR
+        else:
+            needed = stat.S_IXGRP if facts.st_gid in groups else stat.S_IXOTH
+        if not facts.st_mode & needed:
+            return False
+        if folder == "/":
+            return True
+        folder = os.path.dirname(folder)
 
 
 def _is_socket(path: str) -> bool:
