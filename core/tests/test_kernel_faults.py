@@ -295,3 +295,26 @@ def test_closing_twice_and_operations_after_it(bench, stage):
             await bench.start(session)
 
     bench.run(script)
+
+
+@pytest.mark.parametrize("fault", [ProviderError("no"), SystemExit(1), KeyError("bug")], ids=repr)
+def test_a_compaction_that_fails_by_itself_leaves_the_turn_alone(bench, stage, fault):
+    bench.configure('compactor = "staged"\nmodel_auto_compact_token_limit = 50')
+    stage.hooks["summary"] = fault
+    stage.turns.extend([[call("note"), DONE], [*say("ok"), DONE]])
+
+    bench.turn()
+
+    assert statuses(bench) == ["completed"]
+    assert bench.of("warning")
+    assert bench.outputs(stage) == {"c1": "noted None"}
+
+
+def test_a_compacted_history_is_well_formed_whatever_the_compactor_gives(bench, stage):
+    bench.configure('compactor = "staged"\nmodel_auto_compact_token_limit = 50')
+    stage.hooks["summary"] = "unpaired"
+    stage.turns.extend([[call("note"), DONE], [*say("ok"), DONE]])
+
+    bench.turn()
+
+    assert bench.outputs(stage) == {"old": "aborted"}

@@ -5,7 +5,9 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Literal
 
+from ferrule.containment import contained
 from ferrule.dispatcher import strictest
+from ferrule.transcript import well_formed
 from ferrule_hookspecs.errors import FerruleError
 
 if TYPE_CHECKING:
@@ -50,9 +52,11 @@ async def compact(
         raise CompactionError(f"compaction was refused: {verdict.reason}")
     item_id = f"compaction_{uuid.uuid4().hex}"
     parts.recorder.item_started({"type": "contextCompaction", "id": item_id})
-    result = await parts.compactor().compact(request, parts.provider, reason=reason)
-    if not result.summary.strip() or len(result.history) >= len(conversation.items):
-        raise CompactionError("the compactor gave no shorter history; the old one is kept")
-    conversation.replace(result.history, result.summary)
+    with contained("the compactor"):
+        result = await parts.compactor().compact(request, parts.provider, reason=reason)
+        history = well_formed(result.history)
+        if not result.summary.strip() or len(history) >= len(conversation.items):
+            raise CompactionError("the compactor gave no shorter history; the old one is kept")
+    conversation.replace(history, result.summary)
     parts.recorder.item_completed({"type": "contextCompaction", "id": item_id})
     await parts.hooks.observe("ferrule_compact_after", turn=info, summary=result.summary)

@@ -56,7 +56,7 @@ def read_history(records: Iterable[RolloutRecord]) -> list[HistoryItem]:
             dropped = min(_count(payload), len(turn_starts))
             history, length = turn_starts[-dropped]
             del turn_starts[-dropped:], history[length:]
-    return cast("list[HistoryItem]", pair_calls(without_foreign_parts(history)))
+    return well_formed(without_foreign_parts(history))
 
 
 def read_context(records: Iterable[RolloutRecord]) -> Mapping[str, object]:
@@ -71,6 +71,11 @@ def read_context(records: Iterable[RolloutRecord]) -> Mapping[str, object]:
         elif kind == "rollback":
             del told[max(1, len(told) - _count(record["payload"])) :]
     return told[-1]
+
+
+def well_formed(history: Iterable[Mapping[str, object]]) -> list[HistoryItem]:
+    """Return a history with every call answered and every answer called for."""
+    return cast("list[HistoryItem]", pair_calls(dict(item) for item in history))
 
 
 def read_turns(records: Iterable[RolloutRecord]) -> list[Turn]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from ferrule.compaction import CompactionError, Reason, compact, is_due
+from ferrule.compaction import Reason, compact, is_due
 from ferrule.context import message
 from ferrule.conversation import user_message
 from ferrule.orchestrator import ended_item
@@ -209,7 +209,7 @@ class TurnLoop:
         if is_due(self._parts, self._last_usage):
             try:
                 await self._compact("auto")
-            except CompactionError as error:
+            except FerruleError as error:  # if the window is full, the provider will say so
                 self._parts.recorder.warning(str(error))
 
     async def _compact(self, reason: Reason) -> None:

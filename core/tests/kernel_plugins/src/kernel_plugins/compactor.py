@@ -7,6 +7,8 @@ import anyio
 from ferrule_hookspecs.slots import CompactionResult
 from kernel_plugins import stage
 
+UNPAIRED = {"type": "function_call", "call_id": "old", "name": "note", "arguments": "{}"}
+
 
 class StagedCompactor:
     name = "staged"
@@ -16,6 +18,10 @@ class StagedCompactor:
 
     async def compact(self, request, provider, *, reason):
         summary = stage.hooks.get("summary", f"compacted: {reason}")
+        if isinstance(summary, BaseException):
+            raise summary
+        if summary == "unpaired":
+            return CompactionResult([UNPAIRED], summary)
         if summary == "hang":
             await anyio.sleep_forever()
         part = {"type": "input_text", "text": summary}
