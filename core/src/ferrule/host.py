@@ -6,9 +6,10 @@ leaves a child behind.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from ferrule import __version__
 from ferrule_hookspecs.errors import InterruptedByUserError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.host import Config, ConfigRequest, Kernel
 
 T = TypeVar("T")
+_START_S: Final = 1.0
 
 
 class LocalHost:
@@ -66,6 +68,7 @@ class LocalHost:
             kernel = LocalKernel(self.home, self.environ, group)
             with anyio.CancelScope() as scope:
                 group.start_soon(_watch_signals, scope, kernel, outcome)
+                group.start_soon(_collect_later)
                 try:
                     outcome.result.append(await main(kernel))
                 except Exception as error:  # noqa: BLE001 -- raised again outside of the group
@@ -91,6 +94,15 @@ class _Outcome(Generic[T]):
         if not self.result:
             raise InterruptedByUserError(self.signal)
         return self.result[0]
+
+
+async def _collect_later() -> None:
+    """Let the garbage collector in once the start is over, past all that stays for good."""
+    import anyio
+
+    await anyio.sleep(_START_S)
+    gc.freeze()
+    gc.enable()
 
 
 async def _watch_signals(
