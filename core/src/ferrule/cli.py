@@ -148,9 +148,7 @@ def find_command(host: LocalHost, name: str) -> Entry | None:
     Raises:
         PluginError: It is installed, but may not be used or is broken.
     """
-    from ferrule.index import load_index
-
-    index = load_index(host.environ)
+    index = host.index
     named = [
         entry for entry in index.all_entries() if (entry.group, entry.name) == (COMMANDS, name)
     ]
@@ -225,9 +223,7 @@ def _show_usage(argv: Sequence[str], host: LocalHost) -> int:
 
 def listed_commands(host: LocalHost) -> list[Entry]:
     """List the commands that may be used, with their help lines; none is imported here."""
-    from ferrule.index import load_index
-
-    index = load_index(host.environ)
+    index = host.index
     usable = [entry for entry, reason in _judged(host, index, _commands(index)) if not reason]
     index.probe(usable)  # in a child process, and only where nothing is known yet
     wanted = {(entry.name, entry.distribution) for entry in usable}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING, Literal
 
 from ferrule.containment import contained
 from ferrule.dispatcher import strictest
+from ferrule.ids import uuid7
 from ferrule.transcript import well_formed
 from ferrule_hookspecs.errors import FerruleError
 
@@ -50,7 +50,7 @@ async def compact(
     )
     if verdict.decision == "deny":
         raise CompactionError(f"compaction was refused: {verdict.reason}")
-    item_id = f"compaction_{uuid.uuid4().hex}"
+    item_id = f"compaction_{uuid7()}"
     parts.recorder.item_started({"type": "contextCompaction", "id": item_id})
     with contained("the compactor"):
         result = await parts.compactor().compact(request, parts.provider, reason=reason)

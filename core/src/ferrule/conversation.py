@@ -6,7 +6,6 @@ Every call has its output: a turn that is cut short answers what is open before 
 from __future__ import annotations
 
 import base64
-import mimetypes
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -92,6 +91,8 @@ def _local_image(number: int, path: str, detail: str | None) -> list[ContentPart
     except OSError as error:
         text = f"The local image {path!r} could not be read: {error.strerror}."
         return [{"type": "input_text", "text": text}]
+    import mimetypes
+
     kind = mimetypes.guess_type(path)[0] or "image/png"
     url = f"data:{kind};base64,{base64.b64encode(data).decode()}"
     return _image(f'<image name=[Image #{number}] path="{path}">', url, detail)

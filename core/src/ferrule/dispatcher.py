@@ -88,7 +88,7 @@ class Dispatcher:
         found = self._serving.get(name)
         if found is None:
             return ()
-        if name not in self._ordered:
+        if len(found) > 1 and name not in self._ordered:
             from ferrule.order import declared_order
 
             self._ordered.add(name)

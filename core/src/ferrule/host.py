@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from ferrule import __version__
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     import anyio
 
+    from ferrule.index import Index
     from ferrule.kernel import LocalKernel
     from ferrule_hookspecs.host import Config, ConfigRequest, Kernel
 
@@ -34,6 +36,13 @@ class LocalHost:
         self.home = home
         self.version = __version__
         self.environ = environ
+
+    @cached_property
+    def index(self) -> Index:
+        """What is installed; read once."""
+        from ferrule.index import load_index
+
+        return load_index(self.environ)
 
     def config(self, request: ConfigRequest) -> Config:
         """Read the configuration without starting a kernel."""
@@ -65,7 +74,7 @@ class LocalHost:
         from ferrule.kernel import LocalKernel
 
         async with anyio.create_task_group() as group:
-            kernel = LocalKernel(self.home, self.environ, group)
+            kernel = LocalKernel(self, group)
             with anyio.CancelScope() as scope:
                 group.start_soon(_watch_signals, scope, kernel, outcome)
                 group.start_soon(_collect_later)

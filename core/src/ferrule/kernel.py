@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from ferrule.attempt import BoundSandbox
-from ferrule.index import load_index
 from ferrule.manager import PluginManager
 from ferrule.policy import mode_to_policy, resolve_policy
 from ferrule.processes import ProcessOwner
@@ -14,10 +13,10 @@ from ferrule_hookspecs.plugins import PluginContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from anyio.abc import TaskGroup
 
+    from ferrule.host import LocalHost
     from ferrule_hookspecs.host import Config, ConfigRequest, Threads
     from ferrule_hookspecs.policies import SandboxMode
     from ferrule_hookspecs.sandbox import SandboxBackend
@@ -28,9 +27,10 @@ if TYPE_CHECKING:
 class LocalKernel:
     """The kernel of one process."""
 
-    def __init__(self, home: Path, environ: Mapping[str, str], group: TaskGroup) -> None:
-        self.home = home
-        self.environ = environ
+    def __init__(self, host: LocalHost, group: TaskGroup) -> None:
+        self.home = host.home
+        self.environ = host.environ
+        self._host = host
         self.group = group
         self.owner = ProcessOwner()
         self._service = ThreadService(self)
@@ -50,7 +50,7 @@ class LocalKernel:
     def manager(self, values: Mapping[str, object]) -> PluginManager:
         """Return the plugin manager of a configuration."""
         if self._manager is None or self._manager[0] is not values:
-            index = load_index(self.environ)
+            index = self._host.index
             self._manager = values, PluginManager(index, values, report=self._report)
         return self._manager[1]
 

@@ -8,8 +8,6 @@ complete before the break is kept, and its calls are not run twice.
 from __future__ import annotations
 
 import json
-import random
-import uuid
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,10 +18,10 @@ import anyio
 from ferrule.call_gate import CallGate
 from ferrule.call_parsing import parse_call, requested_name
 from ferrule.containment import contained
+from ferrule.ids import uuid7
 from ferrule.orchestrator import Orchestrator, TurnCancelledError, ended_item
 from ferrule.usage import no_usage
 from ferrule_hookspecs.errors import FerruleError, ProviderError
-from ferrule_hookspecs.history import CallItem, HistoryItem, MessageItem
 from ferrule_hookspecs.provider import (
     Completed,
     ItemAdded,
@@ -41,6 +39,7 @@ if TYPE_CHECKING:
 
     from ferrule.conversation import Conversation
     from ferrule.session_parts import SessionParts
+    from ferrule_hookspecs.history import CallItem, HistoryItem, MessageItem
     from ferrule_hookspecs.items import AgentMessageItem, DynamicToolCallItem, ReasoningItem
     from ferrule_hookspecs.threads import TokenUsage
     from ferrule_hookspecs.tools import ToolCall
@@ -55,7 +54,7 @@ _CLOSING_S = 5.0
 class Sample:
     """What one request gave."""
 
-    items: list[HistoryItem] = field(default_factory=list[HistoryItem])
+    items: list[HistoryItem] = field(default_factory=list["HistoryItem"])
     usage: TokenUsage | None = None
     end_turn: bool | None = None
     has_calls: bool = False
@@ -167,6 +166,8 @@ def _cut_off() -> ProviderError:
 def _delay(error: ProviderError, attempt: int) -> float:
     if error.retry_after_s is not None:
         return error.retry_after_s
+    import random
+
     return _BACKOFF_S * 2 ** (attempt - 1) * random.uniform(0.9, 1.1)  # noqa: S311 -- jitter
 
 
@@ -346,4 +347,4 @@ class _StreamReader:
 
 
 def _item_id(given: str | None) -> str:
-    return given or f"item_{uuid.uuid4().hex}"
+    return given or f"item_{uuid7()}"

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from ferrule_hookspecs.threads import TokenUsage
-
 if TYPE_CHECKING:
     from ferrule_hookspecs.events import Outgoing
     from ferrule_hookspecs.host import Session
+    from ferrule_hookspecs.threads import TokenUsage
 
 Status = Literal["completed", "failed", "interrupted"]
 
-_NO_USAGE = TokenUsage(
-    totalTokens=0,
-    inputTokens=0,
-    cachedInputTokens=0,
-    cacheWriteInputTokens=0,
-    outputTokens=0,
-    reasoningOutputTokens=0,
-)
+_NO_USAGE: TokenUsage = {
+    "totalTokens": 0,
+    "inputTokens": 0,
+    "cachedInputTokens": 0,
+    "cacheWriteInputTokens": 0,
+    "outputTokens": 0,
+    "reasoningOutputTokens": 0,
+}
 
 
 def no_usage() -> TokenUsage:
@@ -29,14 +28,14 @@ def no_usage() -> TokenUsage:
 
 def sum_usage(first: TokenUsage, second: TokenUsage) -> TokenUsage:
     """Add two counts."""
-    return TokenUsage(
-        totalTokens=first["totalTokens"] + second["totalTokens"],
-        inputTokens=first["inputTokens"] + second["inputTokens"],
-        cachedInputTokens=first["cachedInputTokens"] + second["cachedInputTokens"],
-        cacheWriteInputTokens=first["cacheWriteInputTokens"] + second["cacheWriteInputTokens"],
-        outputTokens=first["outputTokens"] + second["outputTokens"],
-        reasoningOutputTokens=first["reasoningOutputTokens"] + second["reasoningOutputTokens"],
-    )
+    return {
+        "totalTokens": first["totalTokens"] + second["totalTokens"],
+        "inputTokens": first["inputTokens"] + second["inputTokens"],
+        "cachedInputTokens": first["cachedInputTokens"] + second["cachedInputTokens"],
+        "cacheWriteInputTokens": first["cacheWriteInputTokens"] + second["cacheWriteInputTokens"],
+        "outputTokens": first["outputTokens"] + second["outputTokens"],
+        "reasoningOutputTokens": first["reasoningOutputTokens"] + second["reasoningOutputTokens"],
+    }
 
 
 class Outcome(NamedTuple):
