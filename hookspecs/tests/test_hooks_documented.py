@@ -38,7 +38,7 @@ def test_an_opinion_fails_closed_by_its_own_words(generate, name):
 
 
 @pytest.mark.parametrize("name", HOOKS)
-def test_every_hook_has_a_section_with_its_exact_arguments(workspace, name):
+def test_r16_every_hook_has_a_section_with_its_exact_arguments(workspace, name):
     page = (workspace / "docs" / "hooks.md").read_text()
     section = page.partition(f"## {name}\n")[2].partition("\n## ")[0]
     signature = section.partition("```python\n")[2].partition("```")[0]
@@ -59,7 +59,14 @@ def test_the_golden_file_of_the_contract_is_up_to_date(workspace, generate):
 
 
 @pytest.mark.parametrize("name", HOOKS)
-def test_every_hook_has_a_call_site_in_the_kernel(workspace, name):
+def test_r16_every_hook_has_a_call_site_in_the_kernel(workspace, name):
     kernel = workspace / "core" / "src" / "ferrule"
     sources = [path.read_text() for path in kernel.rglob("*.py")]
     assert any(f'"{name}"' in source for source in sources)
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_r16_every_hook_has_a_test_that_calls_it(workspace, name):
+    tests = (workspace / "core/tests/test_hook_calls.py").read_text()
+
+    assert f"def test_hook_{name}(" in tests

@@ -19,6 +19,7 @@ from ferrule.config.edit import ConfigFileEditor
 from ferrule.config.load import load_config
 from ferrule.config.model import ConfigFile
 from ferrule.config.overrides import parse_value
+from ferrule.config.provenance import key_path
 from ferrule.config.tables import MISSING, KeyPath, join_key, lookup, nest, split_key
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.host import ConfigOrigin, ConfigRequest
@@ -141,12 +142,7 @@ def _call(context: typer.Context) -> _Call:
 
 
 def _known_path(key: str) -> KeyPath:
-    try:
-        path, rest = split_key(key)
-    except ValueError:
-        path, rest = (), None
-    if not path or rest is not None:
-        raise ConfigError(f"{key!r} is not a key; write it as in config.toml, such as model")
+    path = key_path(key)
     for problem in find_problems(nest(path, None), ConfigFile):
         if problem.is_unknown:
             raise ConfigError(problem.text + problem.hint)

@@ -48,12 +48,12 @@ class LoadedConfig:
 
     def get(self, key: str, default: object = None) -> object:
         """Return a value by dotted key; parts may be quoted."""
-        value = lookup(self.values, _path(key))
+        value = lookup(self.values, key_path(key))
         return default if value is MISSING else value
 
     def origin(self, key: str) -> ConfigOrigin:
         """Tell where a value comes from; layer `unset` where nobody sets it."""
-        path = _path(key)
+        path = key_path(key)
         for size in range(len(path), 0, -1):
             if path[:size] in self.adjusted:
                 return self.adjusted[path[:size]]
@@ -62,7 +62,7 @@ class LoadedConfig:
 
     def explain(self, key: str) -> list[Statement]:
         """List what every layer says about a key, the deciding one first."""
-        path = _path(key)
+        path = key_path(key)
         found: list[Statement] = []
         if path in self.adjusted:
             value = lookup(self.values, path)
@@ -81,7 +81,12 @@ class LoadedConfig:
         return found
 
 
-def _path(key: str) -> KeyPath:
+def key_path(key: str) -> KeyPath:
+    """Read a dotted key.
+
+    Raises:
+        ConfigError: It is none.
+    """
     try:
         path, rest = split_key(key)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Reads the arguments of the three tools, and whether the configuration offers them."""
+"""Reads the arguments of the three tools."""
 
 from __future__ import annotations
 
@@ -9,15 +9,6 @@ from ferrule_hookspecs.errors import ToolArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from ferrule_hookspecs.plugins import PluginContext
-
-
-def is_switched_on(context: PluginContext, tool: str) -> bool:
-    """Tell whether a tool is offered: one by one, or all three by the feature `file_tools`."""
-    if context.table("features").get("file_tools") is True:
-        return context.table("tools", tool).get("enabled") is not False
-    return context.table("tools", tool).get("enabled") is True
 
 
 def text(arguments: Mapping[str, object], name: str, default: str | None = None) -> str:

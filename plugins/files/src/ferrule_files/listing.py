@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from ferrule_files.arguments import absolute, is_switched_on, number, text
-from ferrule_hookspecs.tools import FunctionSchema, Tool, ToolCall, ToolContext, ToolResult
+from ferrule_files.arguments import absolute, number, text
+from ferrule_files.file_tool import FileTool
+from ferrule_hookspecs.tools import ToolCall, ToolContext, ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +25,7 @@ _PARAMETERS: Final[dict[str, object]] = {
 }
 
 
-class ListDir(Tool):
+class ListDir(FileTool):
     """Lists through the sandbox; changes nothing."""
 
     name = "list_dir"
@@ -32,16 +33,7 @@ class ListDir(Tool):
         "Lists a folder as a tree, without what git ignores. "
         "Folders end in `/`, symbolic links in `@`."
     )
-    parallel = True
-    read_only = True
-
-    def is_enabled(self) -> bool:
-        """Off unless the configuration switches it on."""
-        return is_switched_on(self.context, self.name)
-
-    def schema(self) -> FunctionSchema:
-        """The folder and how much of it."""
-        return FunctionSchema(self.name, self.description, _PARAMETERS)
+    parameters = _PARAMETERS
 
     def normalize(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """Fill in what was left out."""

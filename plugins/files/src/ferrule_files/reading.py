@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from ferrule_files.arguments import absolute, is_switched_on, number, text
+from ferrule_files.arguments import absolute, number, text
+from ferrule_files.file_tool import FileTool
 from ferrule_hookspecs.errors import ToolError
-from ferrule_hookspecs.tools import FunctionSchema, Tool, ToolCall, ToolContext, ToolResult
+from ferrule_hookspecs.tools import ToolCall, ToolContext, ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,21 +30,12 @@ _PARAMETERS: Final[dict[str, object]] = {
 }
 
 
-class ReadFile(Tool):
+class ReadFile(FileTool):
     """Reads through the sandbox; changes nothing."""
 
     name = "read_file"
     description = "Reads a text file; every line is preceded by its number and a tab."
-    parallel = True
-    read_only = True
-
-    def is_enabled(self) -> bool:
-        """Off unless the configuration switches it on."""
-        return is_switched_on(self.context, self.name)
-
-    def schema(self) -> FunctionSchema:
-        """The file and the part of it."""
-        return FunctionSchema(self.name, self.description, _PARAMETERS)
+    parameters = _PARAMETERS
 
     def normalize(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """Fill in where to begin and how much to read."""

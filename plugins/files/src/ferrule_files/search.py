@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from ferrule_files.arguments import absolute, is_switched_on, number, text
+from ferrule_files.arguments import absolute, number, text
+from ferrule_files.file_tool import FileTool
 from ferrule_hookspecs.errors import ToolError
-from ferrule_hookspecs.tools import FunctionSchema, Tool, ToolCall, ToolContext, ToolResult
+from ferrule_hookspecs.tools import ToolCall, ToolContext, ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +44,7 @@ class Search(NamedTuple):
     limit: int
 
 
-class GrepFiles(Tool):
+class GrepFiles(FileTool):
     """Searches inside the sandbox; changes nothing."""
 
     name = "grep_files"
@@ -51,16 +52,7 @@ class GrepFiles(Tool):
         "Searches text files for lines that fit a regular expression, without what git ignores. "
         "Shows `path:line:text`."
     )
-    parallel = True
-    read_only = True
-
-    def is_enabled(self) -> bool:
-        """Off unless the configuration switches it on."""
-        return is_switched_on(self.context, self.name)
-
-    def schema(self) -> FunctionSchema:
-        """What to search for, and where."""
-        return FunctionSchema(self.name, self.description, _PARAMETERS)
+    parameters = _PARAMETERS
 
     def normalize(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """Fill in what was left out."""
