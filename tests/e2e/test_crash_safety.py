@@ -115,10 +115,15 @@ def check_nothing_told_is_lost(home, told):
 
 
 def wait_until_gone(marker):
-    """A killed kernel's watchdog needs a moment; nothing may be left after a generous bound."""
+    """Wait until no process of a run is left."""
+    wait_until_nothing(lambda: survivors(marker))
+
+
+def wait_until_nothing(look):
+    """A killed kernel's watchdogs need a moment; nothing may be left after a generous bound."""
     deadline = time.monotonic() + LIMIT_S
-    while left := survivors(marker):
-        assert time.monotonic() < deadline, f"still running: {left}"
+    while left := look():
+        assert time.monotonic() < deadline, f"still there: {left}"
         time.sleep(0.02)
 
 
@@ -135,12 +140,9 @@ def crash_once(folder, server, delay):
     run.end()
     wait_until_gone(f"FERRULE_HOME={home.path}")
     thread_id = check_nothing_told_is_lost(home, run.read)
-    assert list((folder / "tmp").iterdir()) == []
-    assert not [
-        path
-        for path in home.workspace.iterdir()
-        if path.name not in (".git", "made.txt", "notes.txt")
-    ]
+    wait_until_nothing(lambda: [*(folder / "tmp").iterdir()])
+    expected = (".git", "made.txt", "notes.txt")
+    wait_until_nothing(lambda: [p for p in home.workspace.iterdir() if p.name not in expected])
     if thread_id is not None:
         check_it_resumes(home, server, thread_id)
 

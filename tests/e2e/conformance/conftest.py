@@ -126,10 +126,20 @@ def rewrite(folder: Path, rules: list[dict[str, str]]) -> None:
         path.write_text(text)
 
 
+# Two scenarios list the environment: it must not depend on the machine.
+PLAIN_ENVIRONMENT = {
+    name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ
+}
+
+
 def runner(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     # In a process of its own: it leaves files and sockets to the garbage collector.
     return subprocess.run(
-        [sys.executable, RUNNER, *arguments], capture_output=True, text=True, check=False
+        [sys.executable, RUNNER, *arguments],
+        env=PLAIN_ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 

@@ -4,8 +4,17 @@ from ferrule_hookspecs import Capabilities, Command, CommandResult, Denial, Laun
 
 FEATURES = frozenset(
     {
-        "filesystem", "protected_paths", "missing_names", "deny_read", "network", "unix_sockets",
-        "pids", "ipc", "seccomp", "proc_sys", "resources",
+        "filesystem",
+        "protected_paths",
+        "missing_names",
+        "deny_read",
+        "network",
+        "unix_sockets",
+        "pids",
+        "ipc",
+        "seccomp",
+        "proc_sys",
+        "resources",
     }
 )
 
