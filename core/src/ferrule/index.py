@@ -268,6 +268,11 @@ def _dev_entries(checkouts: Sequence[str]) -> list[Entry]:
     for path in checkouts:
         try:
             entries = scan_checkout(path)
+        except FileNotFoundError:
+            raise PluginError(
+                f"--dev-plugin {path!r} cannot be used: no pyproject.toml is there; name the"
+                " folder of a plugin's project"
+            ) from None
         except (OSError, ValueError) as error:
             raise PluginError(f"--dev-plugin {path!r} cannot be used: {error}") from None
         if not entries:

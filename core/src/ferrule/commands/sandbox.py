@@ -36,7 +36,7 @@ _FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUI
 class SandboxCommand:
     """The sub-command; satisfies `RawCommand`."""
 
-    help = "Run a command in the sandbox"
+    help = "Run a command in the sandbox."
     options: Sequence[str] = (
         *("-s", "--sandbox", "--backend", "-C", "--cd", "-c", "--config", "-p", "--profile"),
         *("--add-dir", "--deny-read", "--json-probe", "-h", "--help"),

@@ -147,7 +147,7 @@ def _profile_layer(profile: str | None, home: Path) -> Layer | None:
     layer = read_layer("profile", file) if profile and Path(profile).name == profile else None
     if layer is None:
         known = sorted(p.name.removesuffix(".config.toml") for p in home.glob("*.config.toml"))
-        there = f"there are: {', '.join(known)}" if known else "there is none yet"
+        there = f"there are: {', '.join(known)}" if known else "no profile exists yet"
         raise ConfigError(f"no profile {profile!r}: {file} does not exist ({there})")
     return layer
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class ExecCommand:
     """The sub-command, a `RawCommand`."""
 
-    help = "Run a prompt without a terminal interface"
+    help = "Run a prompt without a terminal interface."
     options: Sequence[str] = (*OPTION_STRINGS, "resume", "fork")
 
     def main(self, argv: Sequence[str], host: Host) -> int:

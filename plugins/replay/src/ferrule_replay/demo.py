@@ -42,7 +42,7 @@ class _Choice:
 class DemoCommand:
     """The sub-command, a `RawCommand`."""
 
-    help = "See it work on a small sample, without a model"
+    help = "See it work on a small sample, without a model."
     options: Sequence[str] = ("--keep", "--sandbox", "--help")
 
     def main(self, argv: Sequence[str], host: Host) -> int:
