@@ -1,6 +1,5 @@
 """The orchestrator: who is asked, who decides, and that nothing runs before it was decided."""
 
-
 import anyio
 import pytest
 from kernel_plugins.speech import DONE, call, say

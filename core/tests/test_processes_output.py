@@ -160,9 +160,7 @@ def test_many_commands_run_side_by_side():
 
 def test_an_interrupt_passes_by_a_wrapper_that_leaves_the_terminal_to_its_command():
     command = "trap 'echo caught; exit 9' INT; echo ready; while :; do sleep 0.05; done"
-    wrapper = (
-        f'/usr/bin/setsid -c /bin/bash -c "{command}"; code=$?; echo lives; exit $code'
-    )
+    wrapper = f'/usr/bin/setsid -c /bin/bash -c "{command}"; code=$?; echo lives; exit $code'
 
     async def main() -> tuple[int, bytes]:
         owner = ProcessOwner()
