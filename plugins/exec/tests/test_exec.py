@@ -261,3 +261,14 @@ def test_what_cannot_be_used_is_named_before_anything_is_asked(
     assert named in run.stderr
     assert "Traceback" not in run.stderr
     assert not model_server.requests
+
+
+@pytest.mark.parametrize("mode", ["danger-full-access", "external-sandbox"])
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["human", "json"])
+def test_a_run_without_a_sandbox_says_so(run_ferrule, model_server, mode, form):
+    model_server.play([[message("done")]])
+
+    finished = run_ferrule("exec", *form, "-s", mode, "go")
+
+    assert finished.returncode == 0
+    assert "warning: NO SANDBOX" in finished.stderr

@@ -114,6 +114,8 @@ def _run(arguments: Namespace, cwd: str, host: Host) -> int:
     try:
         if arguments.json_probe:
             return _show(backend.name, backend.probe())
+        if policy.unconfined:
+            _warn(backend.probe().reason)
         environment = command_environment(config.values, host.environ)
         if not policy.network:
             environment["FERRULE_SANDBOX_NETWORK_DISABLED"] = "1"

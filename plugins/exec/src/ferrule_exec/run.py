@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 _FAILED: Final = 1
 _BROKEN_PIPE: Final = 141
 _CLOSE_S: Final = 10.0
+_UNCONFINED: Final = {
+    "dangerFullAccess": "NO SANDBOX: commands run with all your rights; nothing is confined",
+    "externalSandbox": "NO SANDBOX of ours: you said that something outside confines commands",
+}
 
 
 def run(arguments: Arguments, host: Host) -> int:
@@ -62,6 +66,8 @@ async def _converse(
 
     session = await _open(kernel, job)
     try:
+        if words := _UNCONFINED.get(session.facts.sandbox_policy["type"]):
+            stderr.write(f"warning: {words}\n")
         output.opened(session, job.prompt)
         if job.prompt is None:
             return 0
