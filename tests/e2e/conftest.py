@@ -72,6 +72,12 @@ class Environment:
 
 
 @pytest.fixture
+def environment_at(wheels):
+    """Name a virtual environment that was made otherwise."""
+    return lambda folder: Environment(folder, wheels)
+
+
+@pytest.fixture
 def bare_environment(tmp_path, wheels):
     """An empty virtual environment."""
     uv("venv", "-q", tmp_path / "venv")

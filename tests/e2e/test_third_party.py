@@ -4,6 +4,8 @@ Each case builds real wheels and installs them into a fresh environment with the
 """
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -171,3 +173,15 @@ def test_every_wheel_installs_together_and_the_whole_set_runs(
 
     assert finished.returncode == 0, finished.stderr
     assert finished.items("agent_message")[0]["text"] == "done"
+
+
+@pytest.mark.slow
+def test_pip_itself_installs_the_wheels(tmp_path, wheels, environment_at, run_in, model_server):
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    pip = [tmp_path / "venv" / "bin" / "python", "-m", "pip", "install", "-q"]
+    subprocess.run([*pip, "--find-links", wheels, "ferrule"], check=True, capture_output=True)
+    model_server.play([[function_call("exec_command", {"cmd": "echo hi"})], [message("done")]])
+
+    finished = run_in(environment_at(tmp_path / "venv"), "exec", "--json", "go")
+
+    assert finished.items("command_execution")[0]["aggregated_output"] == "hi\n"
