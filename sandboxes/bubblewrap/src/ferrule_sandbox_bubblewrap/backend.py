@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from ferrule_hookspecs.errors import PolicyUnenforceableError, SandboxUnavailableError
 from ferrule_hookspecs.sandbox import Capabilities, Feature, Launch
-from ferrule_sandbox_bubblewrap import denials
 from ferrule_sandbox_bubblewrap.arguments import (
     View,
     environment_arguments,
@@ -105,6 +104,8 @@ class BubblewrapBackend:
 
     def classify(self, policy: ResolvedPolicy, result: CommandResult) -> Denial | None:
         """Tell whether the sandbox, and not the command itself, made it fail."""
+        from ferrule_sandbox_bubblewrap import denials
+
         return denials.classify(policy, result)
 
     def files(self, policy: ResolvedPolicy) -> FileSystem | None:

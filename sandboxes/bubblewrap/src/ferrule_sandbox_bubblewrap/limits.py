@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ferrule_hookspecs.errors import SandboxUnavailableError
 
@@ -36,8 +36,7 @@ _LIMIT_FILES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(NamedTuple):
     """A control group with its bound; used by one command at a time and kept for the next."""
 
     path: str

@@ -16,7 +16,7 @@ import os
 import stat
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ferrule_hookspecs.errors import SandboxUnavailableError
 
@@ -31,8 +31,7 @@ _BEING_MADE_NS: Final = 50_000_000
 _PAUSE_SECONDS: Final = 0.001
 
 
-@dataclass(frozen=True, slots=True)
-class Placeholder:
+class Placeholder(NamedTuple):
     """A stand-in this run holds: its path and the locked descriptor."""
 
     path: str

@@ -6,8 +6,7 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ferrule_sandbox_bubblewrap.seccomp import is_supported
 
@@ -24,8 +23,7 @@ _TRIAL: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """The program, or why there is none that works, with the mend."""
 
     program: str | None
