@@ -287,12 +287,14 @@ def test_a_rewritten_call_is_what_is_judged_and_run(bench, stage):
     assert judged == [ran]
 
 
-def test_every_call_has_a_decision_even_a_refused_one(bench, stage):
-    play(stage, call("note", id_="a"), touch(OUTSIDE, escalate=True), call("raise_error", id_="b"))
+def test_every_call_has_a_decision_even_one_that_cannot_be_read(bench, stage):
+    unread = [call("nothing_like_it", id_="d"), call("note", "{", id_="e")]
+    failing = call("raise_error", id_="b")
+    play(stage, call("note", id_="a"), touch(OUTSIDE, escalate=True), failing, *unread)
 
     bench.turn()
 
-    assert {p["itemId"] for p in bench.of("item/decision")} == {"a", "b", "c1"}
+    assert {p["itemId"] for p in bench.of("item/decision")} == {"a", "b", "c1", "d", "e"}
 
 
 def test_two_sessions_do_not_share_what_was_accepted(bench, stage):

@@ -80,14 +80,14 @@ class Orchestrator:
             with contained("a plugin that rewrites calls"):
                 call = await self._rewritten(call)
         except FerruleError as error:
-            self._decided(call, "requirement", _refusal(str(error), "hooks"))
+            self._decided(call, "requirement", refusal(str(error), "hooks"))
             return self._ended(call, None, "declined", str(error))
         tool = parts.tools[call.tool]
         try:
             with contained(call.tool):
                 item = tool.item(call, parts.settings.cwd)
         except FerruleError as error:
-            self._decided(call, "requirement", _refusal(str(error), "fault"))
+            self._decided(call, "requirement", refusal(str(error), "fault"))
             return self._ended(call, None, "failed", str(error))
         if item is not None:
             parts.recorder.item_started(item)
@@ -134,7 +134,7 @@ class Orchestrator:
             with contained(call.tool):
                 requirement = tool.requirement(call, sandbox)
         except FerruleError as error:
-            self._decided(call, "requirement", _refusal(str(error), "fault"))
+            self._decided(call, "requirement", refusal(str(error), "fault"))
             raise
         escalate = requirement.escalate and not sandbox.policy.unconfined
         await self._meet(call, item, await self._requirement(call, tool, requirement, escalate))
@@ -227,7 +227,7 @@ class Orchestrator:
             await parts.hooks.assess("ferrule_permission_request", request=request, turn=self._info)
         )
         if verdict.decision == "deny":
-            return _refusal(verdict.reason, verdict.rule or "hooks")
+            return refusal(verdict.reason, verdict.rule or "hooks")
         await parts.hooks.observe(
             "ferrule_notify",
             notification=Notification(
@@ -243,7 +243,7 @@ class Orchestrator:
                 if outcome["decision"] not in (*_ACCEPTING, "decline", "cancel"):
                     raise PluginError(f"the reviewer answered {outcome['decision']!r}")
         except FerruleError as error:
-            return _refusal(str(error), "reviewer fault")
+            return refusal(str(error), "reviewer fault")
         latency = int((time.monotonic() - started) * 1000)
         return cast("ReviewOutcome", {"latencyMs": latency, **outcome})
 
@@ -284,35 +284,11 @@ class Orchestrator:
             self._refuse(call, f"it cannot leave the sandbox: {error}", "requirements.toml")
 
     def _refuse(self, call: ToolCall, reason: str, rule: str) -> None:
-        self._decided(call, "requirement", _refusal(reason, rule))
+        self._decided(call, "requirement", refusal(reason, rule))
         raise CallRefusedError(reason)
 
     def _decided(self, call: ToolCall, phase: Phase, outcome: ReviewOutcome) -> None:
-        recorder = self._parts.recorder
-        recorder.record(
-            "event_msg",
-            {
-                "type": "decision",
-                "turn_id": self._turn_id,
-                "call_id": call.call_id,
-                "tool": call.tool,
-                "phase": phase,
-                "outcome": outcome,
-            },
-        )
-        recorder.emit(
-            {
-                "method": "item/decision",
-                "params": {
-                    "threadId": self._info.thread_id,
-                    "turnId": self._turn_id,
-                    "itemId": call.call_id,
-                    "tool": call.tool,
-                    "phase": phase,
-                    "outcome": outcome,
-                },
-            }
-        )
+        self._parts.recorder.decided(call.call_id, call.tool, phase, outcome)
 
     def _ended(
         self,
@@ -354,7 +330,8 @@ class Orchestrator:
         recorder.item_completed(result.item or ended_item(item, status, result.output))
 
 
-def _refusal(reason: str, rule: str) -> ReviewOutcome:
+def refusal(reason: str, rule: str) -> ReviewOutcome:
+    """The decision of somebody who is not a reviewer to refuse a call."""
     return {"decision": "decline", "reviewer": "policy", "reason": reason, "rule": rule}
 
 

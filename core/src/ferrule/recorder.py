@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from ferrule_hookspecs.errors import FerruleError
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.events import Event, ServerRequest
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.items import ThreadItem
+    from ferrule_hookspecs.review import ReviewOutcome
     from ferrule_hookspecs.store import RecordType, ThreadWriter
     from ferrule_hookspecs.threads import ThreadStatus, Turn, TurnError
 
@@ -153,6 +154,39 @@ class Recorder:
                     "turnId": self.turn_id,
                     "error": error,
                     "willRetry": will_retry,
+                },
+            }
+        )
+
+    def decided(
+        self,
+        item_id: str,
+        tool: str,
+        phase: Literal["requirement", "review", "escalation"],
+        outcome: ReviewOutcome,
+    ) -> None:
+        """Store and tell what was decided about a call of the running turn."""
+        self.record(
+            "event_msg",
+            {
+                "type": "decision",
+                "turn_id": self.turn_id,
+                "call_id": item_id,
+                "tool": tool,
+                "phase": phase,
+                "outcome": outcome,
+            },
+        )
+        self.emit(
+            {
+                "method": "item/decision",
+                "params": {
+                    "threadId": self.thread_id,
+                    "turnId": self.turn_id,
+                    "itemId": item_id,
+                    "tool": tool,
+                    "phase": phase,
+                    "outcome": outcome,
                 },
             }
         )

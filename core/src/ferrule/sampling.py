@@ -19,7 +19,7 @@ from ferrule.call_gate import CallGate
 from ferrule.call_parsing import parse_call, requested_name
 from ferrule.containment import contained
 from ferrule.ids import uuid7
-from ferrule.orchestrator import Orchestrator, TurnCancelledError, ended_item
+from ferrule.orchestrator import Orchestrator, TurnCancelledError, ended_item, refusal
 from ferrule.usage import no_usage
 from ferrule_hookspecs.errors import FerruleError, ProviderError
 from ferrule_hookspecs.provider import (
@@ -228,8 +228,10 @@ class CallRunner:
             "arguments": _shown_arguments(item),
             "status": "inProgress",
         }
-        self._parts.recorder.item_started(shown)
-        self._parts.recorder.item_completed(ended_item(shown, "failed", reason))
+        recorder = self._parts.recorder
+        recorder.item_started(shown)
+        recorder.decided(item_id, shown["tool"], "requirement", refusal(reason, "arguments"))
+        recorder.item_completed(ended_item(shown, "failed", reason))
 
 
 def _shown_arguments(item: CallItem) -> object:
