@@ -34,6 +34,7 @@ __all__ = ["OwnedProcess", "ProcessOwner"]
 
 _REAP_SECONDS: Final = 5.0
 _POLL_SECONDS: Final = 0.005
+_LOOK_SECONDS: Final = 0.5
 _owners: WeakSet[ProcessOwner] = WeakSet()
 
 
@@ -48,6 +49,7 @@ class ProcessOwner:
         self._killed_strays: set[int] = set()
         self._watchdog = Watchdog()
         self._is_closed = False
+        self._next_look = 0.0
         _owners.add(self)
 
     async def spawn(
@@ -157,7 +159,10 @@ class ProcessOwner:
     def _forget(self, process: OwnedProcess) -> None:
         self._running.pop(process.pid, None)
         self._watchdog.leader_ended(process.pid)
-        reap_strays(_all_known())
+        now = time.monotonic()
+        if now >= self._next_look:  # looking costs a read for each that has not been taken yet
+            self._next_look = now + _LOOK_SECONDS
+            reap_strays(_all_known())
 
 
 def _all_known() -> set[int]:
