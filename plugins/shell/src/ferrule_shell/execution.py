@@ -48,7 +48,7 @@ async def execute(
         command.abandon()
         raise
     if command.exit_code is None:
-        terminals.keep(command)
+        await terminals.keep(command)
     else:
         terminals.forget(command)
     seconds = time.monotonic() - started

@@ -53,8 +53,11 @@ class Terminals:
         """Drop a command whose end the model knows."""
         self._commands.pop(command.session_id, None)
 
-    def keep(self, command: RunningCommand) -> None:
-        """Let a command outlive its call; the least recently used one makes room for it."""
+    async def keep(self, command: RunningCommand) -> None:
+        """Let a command outlive its call; the least recently used one makes room for it.
+
+        Its end is told before this returns, so that it is not lost where the turn ends at once.
+        """
         command.detach()
         command.last_used = time.monotonic()
         kept = [other for other in self._commands.values() if other.is_detached]
@@ -68,6 +71,8 @@ class Terminals:
         )
         self.forget(oldest)
         oldest.kill()
+        with anyio.move_on_after(_CLOSE_SECONDS):
+            await oldest.ended.wait()
 
     def take_notices(self) -> list[str]:
         """Take what the model has not been told yet."""
