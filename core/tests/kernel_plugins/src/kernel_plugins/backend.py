@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from ferrule_hookspecs.sandbox import Capabilities, Launch
+from typing import get_args
+
+from ferrule_hookspecs.sandbox import Capabilities, Feature, Launch
 from kernel_plugins import stage
 
-FEATURES = frozenset(
-    {
-        "filesystem",
-        "protected_paths",
-        "missing_names",
-        "deny_read",
-        "network",
-        "unix_sockets",
-        "pids",
-        "ipc",
-        "seccomp",
-        "proc_sys",
-        "resources",
-    }
-)
+FEATURES = frozenset(get_args(Feature))
 
 
 class StagedBackend:
