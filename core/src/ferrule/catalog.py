@@ -12,6 +12,7 @@ from typing import Final
 CATALOG: Final[dict[str, dict[str, str]]] = {
     "ferrule.plugins": {
         "apply_patch": "ferrule-apply-patch",
+        "models": "ferrule-models",
         "notify": "ferrule-notify",
     },
     "ferrule.tools": {
@@ -29,16 +30,29 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "config": "ferrule-core",
         "demo": "ferrule-replay",
         "exec": "ferrule-exec",
+        "help": "ferrule-manual",
+        "import": "ferrule-import-codex",
+        "local": "ferrule-local",
+        "models": "ferrule-models",
         "plugins": "ferrule-core",
         "sandbox": "ferrule-core",
         "threads": "ferrule-core",
+        "try": "ferrule-local",
+        "update-check": "ferrule-manual",
     },
     "ferrule.sandboxes": {
         "bubblewrap": "ferrule-sandbox-bubblewrap",
+        "landlock": "ferrule-sandbox-landlock",
         "none": "ferrule-sandbox-none",
     },
     "ferrule.reviewers": {"user": "ferrule-reviewer-user"},
-    "ferrule.providers": {"replay": "ferrule-replay", "responses": "ferrule-responses"},
+    "ferrule.providers": {
+        "anthropic": "ferrule-anthropic",
+        "chat": "ferrule-chat",
+        "local": "ferrule-local",
+        "replay": "ferrule-replay",
+        "responses": "ferrule-responses",
+    },
     "ferrule.stores": {"jsonl": "ferrule-core"},
 }
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.items import UserInput
+    from ferrule_hookspecs.models import ModelInfo
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.provider import ModelRequest
     from ferrule_hookspecs.review import ReviewRequest, Verdict
@@ -72,6 +73,22 @@ class Notification(NamedTuple):
     source: str = "exec"
 
 
+class Check(NamedTuple):
+    """One thing `ferrule doctor` looked at.
+
+    Attributes:
+        id: Unique and stable: `category.what`, such as `git.version`.
+        status: fail breaks something now; warn may; skip was not applicable.
+        detail: What was found, one sentence.
+        mend: What to do about it; empty where nothing is to be done.
+    """
+
+    id: str
+    status: Literal["ok", "warn", "fail", "skip"]
+    detail: str
+    mend: str = ""
+
+
 # --- What plugins offer ---------------------------------------------------------------------
 
 
@@ -97,6 +114,30 @@ def ferrule_context_fragments(context: PluginContext) -> Sequence[ContextFragmen
     Returns: fragments, or None; all are gathered and sorted by ``order``, then plugin name.
     Errors: the plugin's fragments are left out, the fault is reported once.
     Timeout: 5 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("gather", timeout_s=5.0)
+def ferrule_models(context: PluginContext, model: str | None) -> Sequence[ModelInfo] | None:
+    """Tell what is known about models.
+
+    When: when a session settles on a model, and when models are listed.
+    Args: ``model`` is the name that matters; None asks for every model known.
+    Returns: facts, or None; all are gathered, and of several about one model the first counts.
+    Errors: the plugin's facts are left out, the fault is reported once.
+    Timeout: 5 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("gather", timeout_s=20.0)
+def ferrule_checks(context: PluginContext) -> Sequence[Check] | None:
+    """Examine the machine for `ferrule doctor`; nothing may be changed.
+
+    When: when a user asks for it, outside of any thread.
+    Args: ``context`` is frozen; its ``thread_id`` is empty.
+    Returns: checks, or None; all are gathered and sorted by ``id``.
+    Errors: the fault becomes a failed check that names the plugin.
+    Timeout: 20 s. Async: yes. Added in 0.1.
     """
 
 

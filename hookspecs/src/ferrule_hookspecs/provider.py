@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from ferrule_hookspecs.history import HistoryItem
+    from ferrule_hookspecs.models import ModelInfo
     from ferrule_hookspecs.threads import TokenUsage
     from ferrule_hookspecs.tools import ToolSchema
 
@@ -32,6 +33,7 @@ class ModelRequest(NamedTuple):
         verbosity: low, medium or high.
         output_schema: JSON Schema the last message must follow.
         metadata: Facts about the client, sent along where the provider has room for them.
+        model_info: What is known about the model, None where nothing is.
     """
 
     thread_id: str
@@ -46,6 +48,7 @@ class ModelRequest(NamedTuple):
     verbosity: str | None = None
     output_schema: Mapping[str, object] | None = None
     metadata: Mapping[str, str] = MappingProxyType({})
+    model_info: ModelInfo | None = None
 
 
 class ItemAdded(NamedTuple):
@@ -92,6 +95,9 @@ ModelEvent = ItemAdded | TextDelta | ReasoningDelta | ItemDone | Completed
 
 class ModelProvider(Protocol):
     """Speaks one model API. Constructed with a `PluginContext` whose `settings` is its table.
+
+    A provider may also have `prewarm()`, called in a thread before the first request, and
+    `notice`, a sentence every user of it should see when a session is opened.
 
     Attributes:
         name: Display name.

@@ -91,6 +91,13 @@ class TokenUsage(TypedDict):
     reasoningOutputTokens: int
 
 
+class Cost(TypedDict):
+    """What was spent by the catalogue's prices, in US dollars; None where no price is known."""
+
+    turnUsd: float | None
+    totalUsd: float | None
+
+
 class ThreadTokenUsage(TypedDict):
     """Usage so far: of the last response, of the running turn and of the thread."""
 
@@ -98,3 +105,4 @@ class ThreadTokenUsage(TypedDict):
     turn: TokenUsage
     total: TokenUsage
     modelContextWindow: NotRequired[int | None]
+    cost: NotRequired[Cost]

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule_hookspecs.provider import Completed, ItemDone
-from ferrule_responses.channel import BrokenLineError
-from ferrule_responses.chunked import ChunkedBody
-from ferrule_responses.sse import BlockSplitter, event_data, event_type
 from ferrule_testkit.model_items import message
+from ferrule_wire.channel import BrokenLineError
+from ferrule_wire.chunked import ChunkedBody
+from ferrule_wire.sse import BlockSplitter, event_data, event_type
 
 LINES = st.sampled_from(
     [b"data: a", b"data:b", b"event: e", b": c", b"id: 1", b"data", "ü".encode()]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from ferrule_hookspecs.errors import ProviderError
 from ferrule_hookspecs.provider import Completed, ItemAdded, ItemDone, ReasoningDelta, TextDelta
-from ferrule_responses.failures import disconnected, incomplete_response, response_failure
-from ferrule_responses.sse import BlockSplitter, event_data, event_type
+from ferrule_wire.failures import disconnected, incomplete_response, response_failure
+from ferrule_wire.sse import BlockSplitter, event_data, event_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

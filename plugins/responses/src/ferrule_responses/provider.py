@@ -11,18 +11,19 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from ferrule_hookspecs.errors import ProviderError
-from ferrule_responses.credentials import Credentials
-from ferrule_responses.settings import read_settings
+from ferrule_wire.credentials import Credentials
+from ferrule_wire.settings import Vendor, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.provider import ModelEvent, ModelRequest
-    from ferrule_responses.channel import Answer, Channel
-    from ferrule_responses.sender import Sender
+    from ferrule_wire.channel import Answer, Channel
+    from ferrule_wire.sender import Sender
 
 _DRAIN_S: Final = 0.1
+_OPENAI: Final = Vendor("responses", "https://api.openai.com/v1", "OPENAI_API_KEY")
 
 
 class ResponsesProvider:
@@ -30,7 +31,7 @@ class ResponsesProvider:
 
     def __init__(self, context: PluginContext) -> None:
         """Check the settings; nothing is sent and nothing heavy is imported."""
-        self._settings = read_settings(context.settings)
+        self._settings = read_settings(context.settings, _OPENAI)
         self._credentials = Credentials(self._settings, context.environ, context.home)
         self._channel: Channel | None = None
         self._channel_lock = threading.Lock()  # at most one channel is ever made
@@ -63,10 +64,10 @@ class ResponsesProvider:
             await self._channel.aclose()
 
     def _sender(self) -> Sender:
-        from ferrule_responses.channel import make_channel, target_of
-        from ferrule_responses.sender import Sender
+        from ferrule_wire.channel import make_channel, target_of
+        from ferrule_wire.sender import Sender
 
-        target = target_of(self._settings)
+        target = target_of(self._settings, "responses")
         with self._channel_lock:
             if self._channel is None:
                 self._channel = make_channel(target)
@@ -96,10 +97,10 @@ class ResponsesProvider:
 
 
 async def _events(answer: Answer) -> AsyncIterator[ModelEvent]:
-    from ferrule_responses.channel import ChannelError
     from ferrule_responses.decoder import ResponseDecoder
-    from ferrule_responses.failures import NOT_COMPLETED, disconnected
-    from ferrule_responses.sender import broken_stream
+    from ferrule_wire.channel import ChannelError
+    from ferrule_wire.failures import NOT_COMPLETED, disconnected
+    from ferrule_wire.sender import broken_stream
 
     decoder = ResponseDecoder()
     pieces = aiter(answer)
@@ -123,7 +124,7 @@ async def _drain(pieces: AsyncIterator[bytes]) -> None:
     """Read the end of the answer, so that the connection can serve the next request."""
     import anyio
 
-    from ferrule_responses.channel import ChannelError
+    from ferrule_wire.channel import ChannelError
 
     with anyio.move_on_after(_DRAIN_S):
         try:

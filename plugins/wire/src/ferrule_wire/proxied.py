@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ferrule_responses.channel import (
+from ferrule_wire.channel import (
     CONNECT_TIMEOUT_S,
     BrokenLineError,
     CertificateError,

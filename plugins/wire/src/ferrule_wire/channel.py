@@ -18,7 +18,7 @@ from ferrule_hookspecs.errors import ProviderError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from ferrule_responses.settings import ProviderSettings
+    from ferrule_wire.settings import ProviderSettings
 
 _E = TypeVar("_E", bound=BaseException)
 CONNECT_TIMEOUT_S: Final = 15.0
@@ -104,8 +104,8 @@ class Target(NamedTuple):
         return urlunsplit((self.parts.scheme, host, self.parts.path, "", ""))
 
 
-def target_of(settings: ProviderSettings) -> Target:
-    """Work out where requests go.
+def target_of(settings: ProviderSettings, method: str) -> Target:
+    """Work out where requests go: to `method`, such as `responses`, below the base URL.
 
     Raises:
         ProviderError: `base_url` cannot be used.
@@ -120,7 +120,7 @@ def target_of(settings: ProviderSettings) -> Target:
             f"`base_url` of the model provider {settings.name!r} is no http or https URL: "
             f"{settings.base_url!r}"
         )
-    path = quote(f"{parts.path.rstrip('/')}/responses", safe=_SAFE_IN_PATH)
+    path = quote(f"{parts.path.rstrip('/')}/{method}", safe=_SAFE_IN_PATH)
     query = "&".join(filter(None, (parts.query, urlencode(settings.query_params))))
     parts = parts._replace(path=path, query=query, fragment="")
     return Target(parts, settings.stream_idle_timeout_s)
@@ -130,10 +130,10 @@ def make_channel(target: Target) -> Channel:
     """Make the channel that suits a target."""
     parts = target.parts
     if "@" in parts.netloc or not parts.netloc.isascii() or _has_proxy():
-        from ferrule_responses.proxied import HttpxChannel
+        from ferrule_wire.proxied import HttpxChannel
 
         return HttpxChannel(target)
-    from ferrule_responses.direct import DirectChannel
+    from ferrule_wire.direct import DirectChannel
 
     return DirectChannel(target)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ferrule_responses.channel import BrokenLineError
+from ferrule_wire.channel import BrokenLineError
 
 _LONGEST_SIZE_LINE: Final = 1024
 _LONGEST_TRAILERS: Final = 64 * 1024

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import Process
 
-    from ferrule_responses.settings import ProviderSettings, TokenCommand
+    from ferrule_wire.settings import ProviderSettings, TokenCommand
 
 _SHORTEST_SECRET: Final = 8
 _TELLTALES: Final = ("key", "token", "secret", "auth", "cookie", "password", "signature")
@@ -53,7 +53,9 @@ class Credentials:
             if value := self._environ.get(variable, "").strip():
                 headers[name] = value
         token = await self._bearer_token()
-        if token is not None:
+        if token is not None and self._settings.key_header:
+            headers[self._settings.key_header] = token
+        elif token is not None:
             headers["authorization"] = f"Bearer {token}"
         return headers
 

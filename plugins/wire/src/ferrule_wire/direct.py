@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from anyio.abc import SocketAttribute
 
-from ferrule_responses.channel import (
+from ferrule_wire.channel import (
     CONNECT_TIMEOUT_S,
     BrokenLineError,
     CertificateError,
@@ -25,7 +25,7 @@ from ferrule_responses.channel import (
     UnreachableError,
     plain_cause,
 )
-from ferrule_responses.chunked import ChunkedBody
+from ferrule_wire.chunked import ChunkedBody
 
 if TYPE_CHECKING:
     import socket

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from ferrule_hookspecs.errors import ProviderError
-from ferrule_responses.channel import (
+from ferrule_wire.channel import (
     BrokenLineError,
     CertificateError,
     ChannelError,
     IdleLineError,
     UnreachableError,
 )
-from ferrule_responses.failures import IDLE, TRANSPORT_CUT, HttpFailure, disconnected, http_failure
+from ferrule_wire.failures import IDLE, TRANSPORT_CUT, HttpFailure, disconnected, http_failure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ferrule_responses.channel import Answer, Channel
+    from ferrule_wire.channel import Answer, Channel
 
 _FIRST_BACKOFF_S: Final = 0.2
 _LARGEST_ERROR_BODY: Final = 64 * 1024

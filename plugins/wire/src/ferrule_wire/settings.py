@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ferrule_hookspecs.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-DEFAULT_BASE_URL: Final = "https://api.openai.com/v1"
-DEFAULT_ENV_KEY: Final = "OPENAI_API_KEY"
 
 _T = TypeVar("_T")
 
@@ -32,11 +29,28 @@ class TokenCommand(NamedTuple):
     refresh_s: float = 300.0
 
 
-class ProviderSettings(NamedTuple):
-    """One `model_providers` table."""
+class Vendor(NamedTuple):
+    """What holds for a wire where the table is silent.
 
-    name: str = "responses"
-    base_url: str = DEFAULT_BASE_URL
+    Attributes:
+        name: Display name.
+        base_url: Address of the API.
+        env_key: Environment variable of the key, used with that address only.
+        key_header: Header that carries the key as it is; None sends it as a bearer token.
+    """
+
+    name: str
+    base_url: str
+    env_key: str | None = None
+    key_header: str | None = None
+
+
+class ProviderSettings(NamedTuple):
+    """One `model_providers` table. `key_header` is as in `Vendor`."""
+
+    name: str
+    base_url: str
+    key_header: str | None = None
     env_key: str | None = None
     env_key_instructions: str | None = None
     bearer_token: str | None = None
@@ -49,8 +63,8 @@ class ProviderSettings(NamedTuple):
     stream_idle_timeout_s: float = 300.0
 
 
-def read_settings(table: Mapping[str, object]) -> ProviderSettings:
-    """Check a table.
+def read_settings(table: Mapping[str, object], vendor: Vendor) -> ProviderSettings:
+    """Check a table; the vendor's values stand where it is silent.
 
     Raises:
         ConfigError: A value is of the wrong type.
@@ -60,10 +74,11 @@ def read_settings(table: Mapping[str, object]) -> ProviderSettings:
     bearer_token = _get(table, "experimental_bearer_token", str)
     token_command = _token_command(table)
     if base_url is None and not (env_key or bearer_token or token_command):
-        env_key = DEFAULT_ENV_KEY
+        env_key = vendor.env_key
     return ProviderSettings(
-        name=_get(table, "name", str) or "responses",
-        base_url=base_url or DEFAULT_BASE_URL,
+        name=_get(table, "name", str) or vendor.name,
+        base_url=base_url or vendor.base_url,
+        key_header=vendor.key_header,
         env_key=env_key,
         env_key_instructions=_get(table, "env_key_instructions", str),
         bearer_token=bearer_token,

@@ -1,0 +1,1 @@
+"""Model provider for the Messages API."""

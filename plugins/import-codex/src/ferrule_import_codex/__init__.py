@@ -1,0 +1,1 @@
+"""Brings a Codex home over."""

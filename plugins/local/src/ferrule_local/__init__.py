@@ -1,0 +1,1 @@
+"""A small embedded model that needs no key and no account."""

@@ -1,0 +1,1 @@
+"""Help topics, and the question whether there is a newer version."""

@@ -1,0 +1,1 @@
+"""The hooks of the catalogue."""

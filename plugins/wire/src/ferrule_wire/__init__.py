@@ -1,0 +1,1 @@
+"""What model providers share: HTTP channels, credentials, server-sent events, failures."""

@@ -1,0 +1,1 @@
+"""Sandbox by Landlock and seccomp, for hosts without bubblewrap or user namespaces."""
