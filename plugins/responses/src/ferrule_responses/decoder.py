@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Final, cast
 
 from ferrule_hookspecs.errors import ProviderError
 from ferrule_hookspecs.provider import Completed, ItemAdded, ItemDone, ReasoningDelta, TextDelta
-from ferrule_wire.failures import disconnected, incomplete_response, response_failure
+from ferrule_wire.failures import (
+    NOT_COMPLETED,
+    disconnected,
+    incomplete_response,
+    response_failure,
+)
 from ferrule_wire.sse import BlockSplitter, event_data, event_type
 
 if TYPE_CHECKING:
@@ -48,6 +53,11 @@ class ResponseDecoder:
         self._flush_text()
         events, self._events = self._events, []
         return events
+
+    def end(self) -> list[ModelEvent]:
+        """Take note that no more bytes come."""
+        self.failure = self.failure or disconnected(NOT_COMPLETED)
+        return []
 
     def _decode(self, block: bytes) -> None:
         kind = event_type(block)
