@@ -18,14 +18,9 @@ def test_without_any_file_the_defaults_are_filled_in(setup):
     assert config.get("store") == "jsonl"
     assert config.get("tools.update_plan.enabled") is False
     assert config.get("nothing.here", "fallback") == "fallback"
-    assert config.values["model_providers"] == {
-        "openai": {
-            "name": "OpenAI",
-            "base_url": "https://api.openai.com/v1",
-            "env_key": "OPENAI_API_KEY",
-            "wire_api": "responses",
-        }
-    }
+    assert config.values["model_provider"] == "openai"
+    assert config.get("model_providers.openai.base_url") == "https://api.openai.com/v1"
+    assert config.get("model_providers.openai.env_key") == "OPENAI_API_KEY"
     assert list(config.warnings) == []
 
 

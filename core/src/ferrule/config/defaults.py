@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ferrule.config.layers import Layer
+from ferrule.config.providers import built_in_providers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,9 +32,7 @@ def _defaults(*, is_trusted: bool) -> Table:
         "model": "gpt-5.5",
         "model_provider": "openai",
         "openai_base_url": OPENAI_BASE_URL,
-        "model_providers": {
-            "openai": {"name": "OpenAI", "env_key": "OPENAI_API_KEY", "wire_api": "responses"}
-        },
+        "model_providers": built_in_providers(),
         "approval_policy": "on-request",
         "approvals_reviewer": "user",
         "sandbox_mode": "workspace-write" if is_trusted else "read-only",

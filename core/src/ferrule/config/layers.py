@@ -29,8 +29,8 @@ class Layer(NamedTuple):
     """Values of one source.
 
     Attributes:
-        name: What the layer is: defaults, environment, system, user, profile, project, -c, flag,
-            managed or requirements.
+        name: What the layer is: defaults, provider, surroundings, environment, system, user,
+            profile, project, -c, flag, managed or requirements.
         values: What it sets, as tables.
         file: The file it was read from.
         text: The file's text, for positions.

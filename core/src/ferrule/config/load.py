@@ -1,8 +1,8 @@
 """Reads every layer of the configuration and lays them over each other.
 
-Lowest to highest: built-in defaults, environment, system file, user's file, profile file, files of
-a trusted project, `-c` options, dedicated flags, the administrator's managed file; then the
-administrator's requirements constrain the result.
+Lowest to highest: built-in defaults, the provider's default model, surroundings, environment,
+system file, user's file, profile file, files of a trusted project, `-c` options, dedicated flags,
+the administrator's managed file; then the administrator's requirements constrain the result.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from ferrule.config.layers import Layer, check_layer, read_layer, reject_legacy
 from ferrule.config.narrowing import narrow
 from ferrule.config.overrides import flag_layer, override_layers
 from ferrule.config.provenance import LoadedConfig, ignored_layer
+from ferrule.config.providers import resolve_oss, surroundings_layer
 from ferrule.config.requirements import (
     allowed_choices,
     constrain,
@@ -129,7 +130,11 @@ def _read_layers(request: ConfigRequest, places: Places) -> _Read:
         None if request.ignore_user else read_layer("user", places.home / "config.toml"),
         _profile_layer(request.profile, places.home),
     ]
-    below = [environment_layer(places.environ), *(layer for layer in files if layer)]
+    below = [
+        surroundings_layer(places.home, places.environ),
+        environment_layer(places.environ),
+        *(layer for layer in files if layer),
+    ]
     managed = read_layer("managed", places.admin / "managed_config.toml")
     above = [*override_layers(request.overrides, cwd), flag_layer(request.flags, cwd)]
     above += [managed] if managed else []
@@ -219,7 +224,7 @@ def _merged(layers: Sequence[Layer]) -> Table:
     return values
 
 
-def _finish_providers(values: Table, layers: Sequence[Layer]) -> None:
+def _finish_providers(values: Table, layers: list[Layer]) -> None:
     for layer in layers[1:]:
         if layer.has(("model_providers", "openai")):
             raise ConfigError(
@@ -231,6 +236,7 @@ def _finish_providers(values: Table, layers: Sequence[Layer]) -> None:
     for name in providers:
         given = table_at(providers, name)
         providers[name] = {"name": name, "wire_api": "responses", **given}
+    resolve_oss(values)
     chosen = str(values["model_provider"])
     if chosen not in providers:
         layer = next(layer for layer in reversed(layers) if layer.has(("model_provider",)))
@@ -238,3 +244,8 @@ def _finish_providers(values: Table, layers: Sequence[Layer]) -> None:
             f"{layer.where(('model_provider',))}: no model provider `{chosen}`; "
             f"known are {', '.join(sorted(providers))}"
         )
+    default = table_at(providers, chosen).get("default_model")
+    if default is not None:
+        layer = Layer("provider", {"model": default}, source=f"default_model of {chosen!r}")
+        layers.insert(1, layer)
+        values["model"] = _merged(layers)["model"]

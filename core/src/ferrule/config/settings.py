@@ -58,6 +58,8 @@ class ModelProvider(TypedDict, total=False):
     auth: ProviderAuth
     wire_api: str
     """Name of the provider plugin that speaks to it."""
+    default_model: str
+    """Model used where no `model` is configured."""
     query_params: StringMap
     http_headers: StringMap
     env_http_headers: StringMap

@@ -188,6 +188,8 @@ def _flags(found: argparse.Namespace) -> dict[str, object]:
     flags |= {f"features.{name}": False for name in found.disable}
     if found.model:
         flags["model"] = found.model
+    if found.oss or found.local_provider:
+        flags["model_provider"] = found.local_provider or "oss"
     if found.dangerously_bypass_approvals_and_sandbox:
         return flags | {"sandbox_mode": "danger-full-access", "approval_policy": "never"}
     if found.sandbox:

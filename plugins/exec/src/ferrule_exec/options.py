@@ -22,6 +22,11 @@ def _flag(help_: str) -> dict[str, Any]:
 OPTIONS: Final[dict[str, tuple[Option, ...]]] = {
     "What runs": (
         (("-m", "--model"), {"metavar": "MODEL", "help": "model to use"}),
+        (("--oss",), _flag("use the model server on this machine that `oss_provider` names")),
+        (
+            ("--local-provider",),
+            {"metavar": "NAME", "help": "the same, naming it: ollama, lmstudio, llamacpp, vllm"},
+        ),
         (
             ("-i", "--image"),
             {
