@@ -158,3 +158,56 @@ def test_it_runs_as_a_program(tmp_path):
             _, answer = ask_over(client)
         process.terminate()
     assert "from a file" in answer
+
+
+def ask_chat(server, text="hello"):
+    with connect(server) as client:
+        body = json.dumps({"model": "m", "messages": [{"role": "user", "content": text}]})
+        client.request("POST", "/v1/chat/completions?v=1", body)
+        with client.getresponse() as response:
+            return response.status, response.read().decode()
+
+
+def chunks_of(text):
+    blocks = text.strip().split("\n\n")
+    assert blocks[-1] == "data: [DONE]"
+    return [json.loads(block.removeprefix("data: ")) for block in blocks[:-1]]
+
+
+def deltas_of(text, key):
+    choices = [chunk["choices"][0] for chunk in chunks_of(text) if chunk["choices"]]
+    return [choice["delta"][key] for choice in choices if choice["delta"].get(key)]
+
+
+def test_the_same_script_is_spoken_as_chat_completions(model_server):
+    long_argument = {"cmd": "x" * 50}
+    items = [reasoning("why"), message("two words"), function_call("run", long_argument)]
+    model_server.play([[*items, freeform_call("edit", "text", call_id="call_2")]])
+    _, text = ask_chat(model_server)
+    assert deltas_of(text, "reasoning_content") == ["why"]
+    assert deltas_of(text, "content") == ["two ", "words"]
+    calls = {}
+    for (delta,) in deltas_of(text, "tool_calls"):
+        call = calls.setdefault(delta["index"], {"name": "", "arguments": ""})
+        for key, piece in delta["function"].items():
+            call[key] += piece
+    assert [call["name"] for call in calls.values()] == ["run", "edit"]
+    assert json.loads(calls[0]["arguments"]) == long_argument
+    assert json.loads(calls[1]["arguments"]) == {"input": "text"}
+    assert chunks_of(text)[-2]["choices"][0]["finish_reason"] == "tool_calls"
+    assert chunks_of(text)[-1]["usage"]["prompt_tokens"] == 100
+
+
+def test_failures_are_spoken_as_chat_completions_too(model_server):
+    model_server.play(
+        [
+            {"items": [message("a")], "incomplete": "max_output_tokens"},
+            {"status": 429, "body": {"error": {"message": "slow"}}},
+            {"items": [message("a")], "failed": {"message": "boom"}},
+            {"deltas": {"count": 100, "text": "w ", "per_chunk": 10}},
+        ]
+    )
+    assert chunks_of(ask_chat(model_server)[1])[-2]["choices"][0]["finish_reason"] == "length"
+    assert ask_chat(model_server) == (429, '{"error": {"message": "slow"}}')
+    assert ask_chat(model_server)[1].endswith('data: {"error": {"message": "boom"}}\n\n')
+    assert "".join(deltas_of(ask_chat(model_server)[1], "content")) == "w " * 100

@@ -24,7 +24,7 @@ sandbox_mode = "workspace-write"
 [model_providers.scripted]
 name = "scripted"
 base_url = "{base_url}"
-wire_api = "responses"
+wire_api = "{wire_api}"
 env_key = "SCRIPTED_KEY"
 {provider}
 {tables}
@@ -77,9 +77,13 @@ class FerruleHome:
     base_url: str
     environ: dict[str, str]
 
-    def configure(self, *, top: str = "", provider: str = "", tables: str = "") -> None:
+    def configure(
+        self, *, top: str = "", provider: str = "", tables: str = "", wire_api: str = "responses"
+    ) -> None:
         """Write `config.toml` anew, with more at its top, in the provider's table or at its end."""
-        text = _CONFIG.format(base_url=self.base_url, top=top, provider=provider, tables=tables)
+        text = _CONFIG.format(
+            base_url=self.base_url, top=top, provider=provider, tables=tables, wire_api=wire_api
+        )
         (self.path / "config.toml").write_text(text, encoding="utf-8")
 
     def command(self, arguments: Sequence[str]) -> list[str]:

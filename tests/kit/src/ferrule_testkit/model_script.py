@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, TypedDict, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypedDict, cast
 
 Event = dict[str, object]
 Item = dict[str, object]
@@ -73,6 +73,18 @@ class Turn(TypedDict, total=False):
     times: int
 
 
+class Wire(NamedTuple):
+    """How one model API spells a turn.
+
+    Attributes:
+        steps: Spells a turn out; the number is that of the request.
+        encode: Writes one event, or a text as it is, as a server-sent event.
+    """
+
+    steps: Callable[[Turn, int], Iterator[Step]]
+    encode: Callable[[Event | str], bytes]
+
+
 class Route(TypedDict):
     """Turns for the requests whose body contains a text."""
 
@@ -94,14 +106,18 @@ class Script:
         ]
         self._queues.append((None, _expand(cast("Sequence[object]", plain))))
         self._turns = [turn for _, turns in self._queues for turn in turns]  # keeps the ids taken
-        self._written: dict[int, bytes] = {}
+        self._written: dict[tuple[int, Wire], bytes] = {}
         for turn in self._turns:
-            if "deltas" in turn and id(turn) not in self._written:
-                self._written[id(turn)] = _write_out(turn)
+            self.written_out(turn, RESPONSES)
 
-    def written_out(self, turn: Turn) -> bytes | None:
-        """The whole stream of a turn with `deltas`, made beforehand: it must cost nothing."""
-        return self._written.get(id(turn))
+    def written_out(self, turn: Turn, wire: Wire) -> bytes | None:
+        """The whole stream of a turn with `deltas`; for Responses it is made beforehand."""
+        if "deltas" not in turn:
+            return None
+        key = (id(turn), wire)
+        if key not in self._written:
+            self._written[key] = _write_out(turn, wire)
+        return self._written[key]
 
     def next_turn(self, body: str) -> Turn:
         """Take the next turn for a request."""
@@ -123,7 +139,8 @@ def _filled(turn: Turn, body: str) -> Turn:
     text = json.dumps(turn) if "deltas" not in turn else ""
     if "{{re:" not in text:
         return turn
-    said = "\n".join(_texts(json.loads(body).get("input")))
+    request = json.loads(body)
+    said = "\n".join(_texts(request.get("input") or request.get("messages")))
 
     def fill(place: re.Match[str]) -> str:
         found: list[str] = re.findall(json.loads(f'"{place[1]}"'), said)
@@ -223,8 +240,9 @@ def _last_event(turn: Turn, response_id: str) -> Event:
     return {"type": "response.completed", "response": response}
 
 
-def _write_out(turn: Turn) -> bytes:
-    pieces = [wire_of(step) for step in steps_of(turn, 1) if isinstance(step, dict)]
+def _write_out(turn: Turn, wire: Wire) -> bytes:
+    steps = wire.steps(turn, 1)
+    pieces = [wire.encode(step) for step in steps if not isinstance(step, float | int)]
     per_chunk = turn.get("deltas", {}).get("per_chunk", 1)
     groups = range(0, len(pieces), per_chunk)
     chunks = [http_chunk(b"".join(pieces[start : start + per_chunk])) for start in groups]
@@ -241,3 +259,6 @@ def wire_of(event: Event | str) -> bytes:
     if isinstance(event, str):
         return event.encode()
     return f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
+
+
+RESPONSES: Final = Wire(steps_of, wire_of)

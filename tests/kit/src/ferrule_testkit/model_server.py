@@ -1,4 +1,4 @@
-"""A scripted model: an HTTP server that speaks the Responses API and says what it is told to.
+"""A scripted model: an HTTP server that speaks model APIs and says what it is told to.
 
 Also a program: `python -m ferrule_testkit.model_server script.json --port 0` prints its port and
 serves until it is ended.
@@ -21,7 +21,8 @@ from pathlib import Path
 from socketserver import TCPServer
 from typing import Any, Final
 
-from ferrule_testkit.model_script import Script, Turn, http_chunk, steps_of, wire_of
+from ferrule_testkit.model_script import Script, Turn, Wire, http_chunk
+from ferrule_testkit.model_wires import wire_at
 
 _NO_MODELS: Final = {"models": [], "data": [], "object": "list"}
 _NOT_FOUND: Final = {"error": {"message": "not found"}}
@@ -177,7 +178,8 @@ class _Handler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
         state = self.server.state
         number = self._record(raw)
-        if "/responses" not in self.path:
+        wire = wire_at(self.path)
+        if wire is None:
             self._answer_json(404, _NOT_FOUND)
             return
         with state.lock:
@@ -189,7 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif "status" in turn:
             self._answer_json(turn["status"], turn.get("body", _DEFAULT_ERROR), turn)
         else:
-            self._answer_stream(turn, number)
+            self._answer_stream(turn, number, wire)
 
     def _record(self, raw: bytes) -> int:
         request = RecordedRequest(
@@ -214,18 +216,18 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def _answer_stream(self, turn: Turn, number: int) -> None:
+    def _answer_stream(self, turn: Turn, number: int, wire: Wire) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         for name, value in turn.get("headers", {}).items():
             self.send_header(name, str(value))
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
-        written = self.server.state.script.written_out(turn)
+        written = self.server.state.script.written_out(turn, wire)
         if written is not None:
             self.wfile.write(written)
             return
-        for sent, piece in enumerate(_pieces(turn, number, self.server.state.closing)):
+        for sent, piece in enumerate(self._pieces(turn, number, wire)):
             if sent == turn.get("cut_after"):
                 self._hang_up()
                 return
@@ -236,17 +238,16 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self.wfile.write(b"0\r\n\r\n")
 
+    def _pieces(self, turn: Turn, number: int, wire: Wire) -> Iterator[bytes]:
+        for step in wire.steps(turn, number):
+            if not isinstance(step, float | int):
+                yield wire.encode(step)
+            elif self.server.state.closing.wait(step):
+                return
+
     def _hang_up(self) -> None:
         self.close_connection = True
         _cut(self.connection)
-
-
-def _pieces(turn: Turn, number: int, closing: threading.Event) -> Iterator[bytes]:
-    for step in steps_of(turn, number):
-        if not isinstance(step, float | int):
-            yield wire_of(step)
-        elif closing.wait(step):
-            return
 
 
 def _cut(connection: socket.socket) -> None:
