@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferrule.store import JsonlStore
-from ferrule.transcript import copy_for_fork, read_history, read_turns, usage_so_far
+from ferrule.transcript import copy_for_fork, read_history, read_turns, spent_so_far
 from ferrule_hookspecs.errors import StoreError
 from ferrule_hookspecs.plugins import PluginContext
 
@@ -273,10 +273,10 @@ def test_a_turn_fails_with_its_last_error(events, status, message):
 def test_usage_is_what_the_last_record_says():
     ours = {"thread": {"totalTokens": 7, "inputTokens": 5, "outputTokens": 2}}
     codex = {"thread_token_usage": {"total_tokens": 9, "input_tokens": 6}}
-    assert usage_so_far([])["totalTokens"] == 0
-    assert usage_so_far(records(("token_usage_record", ours)))["inputTokens"] == 5
+    assert spent_so_far([]).tokens["totalTokens"] == 0
+    assert spent_so_far(records(("token_usage_record", ours))).tokens["inputTokens"] == 5
     both = records(("token_usage_record", ours), ("token_usage_record", codex))
-    assert (usage_so_far(both)["totalTokens"], usage_so_far(both)["outputTokens"]) == (9, 0)
+    assert (spent_so_far(both).tokens["totalTokens"], spent_so_far(both).tokens["outputTokens"]) == (9, 0)
 
 
 def test_a_fork_is_a_whole_thread_of_its_own(tmp_path):
@@ -336,7 +336,7 @@ def test_history_recorded_by_codex_is_read_without_its_private_notes(codex_recor
 def test_turns_recorded_by_codex_have_times_but_no_items_of_its_form(codex_records):
     for turn in read_turns(codex_records):
         assert turn["items"] == []
-    assert usage_so_far(codex_records)["totalTokens"] == 1050
+    assert spent_so_far(codex_records).tokens["totalTokens"] == 1050
 
 
 def test_a_fork_made_by_codex_is_read_with_what_it_borrows(tmp_path):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from ferrule.attempt import BoundSandbox
 from ferrule.manager import PluginManager
+from ferrule.model_facts import known_models
 from ferrule.policy import mode_to_policy, resolve_policy
 from ferrule.processes import ProcessOwner
 from ferrule.thread_service import ThreadService
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from ferrule.host import LocalHost
     from ferrule_hookspecs.host import Config, ConfigRequest, Threads
+    from ferrule_hookspecs.models import ModelInfo
     from ferrule_hookspecs.policies import SandboxMode
     from ferrule_hookspecs.sandbox import SandboxBackend
     from ferrule_hookspecs.store import ThreadStore
@@ -114,6 +116,12 @@ class LocalKernel:
             manager = self.manager(config.values)
             self._backends[key] = choose_backend(manager, name, context, policy)
         return BoundSandbox(self._backends[key], policy, self.owner)
+
+    async def models(self, config: Config) -> list[ModelInfo]:
+        """Gather what plugins know about models, sorted by provider and name."""
+        context = PluginContext(self.home, config.values, environ=self.environ)
+        found = await known_models(self.manager(config.values).hooks, context)
+        return sorted(found, key=lambda info: (info.provider, info.name))
 
     async def aclose(self) -> None:
         """Close every session and end every child."""

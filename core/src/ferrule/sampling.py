@@ -190,7 +190,7 @@ class CallRunner:
         key = self._conversation.begin_call(item)
         item_id = self._unused_id(item["call_id"])
         try:
-            call = parse_call(item, self._parts.tools)._replace(call_id=item_id)
+            call = parse_call(item, self._parts.offered_tools())._replace(call_id=item_id)
         except FerruleError as error:
             self._show_rejected(item, item_id, str(error))
             self._conversation.end_call(key, str(error))

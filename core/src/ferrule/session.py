@@ -15,6 +15,7 @@ from ferrule.attempt import CallContext, confined
 from ferrule.containment import FAULTS, contained
 from ferrule.context import change_note, turn_context
 from ferrule.ids import uuid7
+from ferrule.model_facts import facts_about, with_model
 from ferrule.orchestrator import TurnCancelledError, ended_item
 from ferrule.questions import Questions
 from ferrule.transcript import read_context, read_history
@@ -30,12 +31,13 @@ if TYPE_CHECKING:
 
     from ferrule.conversation import Conversation
     from ferrule.session_parts import SessionParts
+    from ferrule.usage import Spent
     from ferrule_hookspecs.events import Outgoing
     from ferrule_hookspecs.host import SessionFacts
     from ferrule_hookspecs.items import UserInput
     from ferrule_hookspecs.ops import Op, TurnStartParams, TurnSteerParams
     from ferrule_hookspecs.store import ThreadStore, ThreadWriter
-    from ferrule_hookspecs.threads import Thread, TokenUsage, TurnError
+    from ferrule_hookspecs.threads import Thread, TurnError
 
 _OP_LIMIT: Final = 64
 _CLOSING_S: Final = 5.0
@@ -53,7 +55,7 @@ class LiveSession:
         parts: SessionParts,
         conversation: Conversation,
         *,
-        usage: TokenUsage,
+        spent: Spent,
         last_context: Mapping[str, object],
         store: ThreadStore | None,
         writer: ThreadWriter | None,
@@ -65,7 +67,7 @@ class LiveSession:
         self._parts = parts
         self._settings = parts.settings
         self._conversation = conversation
-        self._usage = usage
+        self._spent = spent
         self._last_context = last_context
         self._store = store
         self._writer = writer
@@ -155,17 +157,27 @@ class LiveSession:
             job.refusal = error
         await self._begin(job, group)
 
+    async def _settle_on_model(self) -> None:
+        """Look up a model that was changed to, so that its limits and prices hold."""
+        parts = self._parts
+        if self._settings.model != parts.settings.model:
+            info = await facts_about(
+                parts.hooks, parts.context, parts.provider_name, self._settings.model
+            )
+            self._settings = with_model(self._settings, info, parts.context.config)
+
     async def _begin(self, job: TurnLoopJob, group: TaskGroup) -> None:
         await self._idle.wait()
         self._idle = anyio.Event()
         self._was_interrupted = False
+        await self._settle_on_model()
         self._parts.settings = self._settings
         turn = TurnLoop(
             self._parts,
             self._conversation,
             uuid7(),
             output_schema=job.output_schema,
-            thread_usage=self._usage,
+            thread_spent=self._spent,
             takes_input=job.content is not None,
         )
         self._turn = turn
@@ -183,7 +195,7 @@ class LiveSession:
         finally:
             with anyio.CancelScope(shield=True):
                 self._pass_on(turn.left_over(), status)
-                self._usage = turn.thread_usage
+                self._spent = turn.thread_spent
                 self._turn = None
                 try:
                     if error is not None and status == "failed":

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ferrule.processes import ProcessOwner
     from ferrule.recorder import Recorder
     from ferrule_hookspecs.events import ServerRequest
+    from ferrule_hookspecs.models import ModelInfo
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.policies import ApprovalPolicy, SandboxPolicy
     from ferrule_hookspecs.provider import ModelProvider
@@ -42,6 +43,7 @@ class Settings:
     context_window: int | None = None
     auto_compact_limit: int | None = None
     output_token_limit: int = 10_000
+    model_info: ModelInfo | None = None
 
 
 @dataclass(slots=True)
@@ -68,7 +70,15 @@ class SessionParts:
     memory: ApprovalMemory = field(default_factory=ApprovalMemory)
     parent_thread_id: str | None = None
     allowed: Mapping[str, Sequence[str]] = field(default_factory=dict[str, "Sequence[str]"])
+    provider_name: str = ""
     call_began: anyio.Event = field(default_factory=anyio.Event)
+
+    def offered_tools(self) -> Mapping[str, Tool]:
+        """The tools that the model in use may call."""
+        info = self.settings.model_info
+        if info is None or not info.disabled_tools:
+            return self.tools
+        return {name: tool for name, tool in self.tools.items() if name not in info.disabled_tools}
 
     @property
     def home(self) -> Path:

@@ -15,12 +15,13 @@ from ferrule.conversation import Conversation
 from ferrule.event_queue import EventQueue
 from ferrule.git_info import git_info
 from ferrule.ids import uuid7
+from ferrule.model_facts import facts_about, with_model
 from ferrule.plugin_set import PluginSet
 from ferrule.policy import mode_to_policy
 from ferrule.recorder import Recorder
 from ferrule.session import LiveSession
 from ferrule.session_parts import SessionParts, Settings
-from ferrule.transcript import copy_for_fork, read_context, read_history, usage_so_far
+from ferrule.transcript import copy_for_fork, read_context, read_history, spent_so_far
 from ferrule_hookspecs.host import SessionFacts, ThreadOptions
 from ferrule_hookspecs.plugins import PluginContext
 
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.hooks import ContextFragment
     from ferrule_hookspecs.host import Session
     from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode
+    from ferrule_hookspecs.provider import ModelProvider
     from ferrule_hookspecs.store import RolloutRecord, ThreadStore, ThreadWriter
     from ferrule_hookspecs.threads import Thread
 
-_COMPACT_SHARE: Final = 0.9
 _TOKEN_LIMIT: Final = 10_000
 Source = Literal["startup", "resume", "fork"]
 
@@ -130,6 +131,8 @@ class ThreadService:
         plugins = PluginSet(manager, context)
         plugins.check()
         settings = _settings(options)
+        info = await facts_about(manager.hooks, context, plugins.provider_name, settings.model)
+        settings = with_model(settings, info, values)
         parts = self._parts(opening, context, manager, plugins, recorder, settings)
         thread = _thread(opening, plugins.provider_name, settings.model)
         if opening.source == "startup":
@@ -143,7 +146,7 @@ class ThreadService:
             _facts(parts, plugins),
             parts,
             conversation,
-            usage=usage_so_far(opening.records),
+            spent=spent_so_far(opening.records),
             last_context=read_context(opening.records) or turn_context(settings),
             store=None if options.ephemeral else self._kernel.store(values),
             writer=opening.writer,
@@ -152,7 +155,7 @@ class ThreadService:
         if options.can_answer:
             parts.ask_client = session.questions.ask
         queue.put({"method": "thread/started", "params": {"thread": thread}})
-        for warning in options.config.warnings:
+        for warning in (*options.config.warnings, *_notices(parts.provider)):
             recorder.warning(warning)
         await self._announce(parts, opening)
         self._sessions.append(session)
@@ -184,6 +187,7 @@ class ThreadService:
             close_plugins=plugins.aclose,
             recorder=recorder,
             parent_thread_id=opening.options.parent_thread_id,
+            provider_name=plugins.provider_name,
         )
 
     async def _conversation(self, opening: _Opening, parts: SessionParts) -> Conversation:
@@ -235,11 +239,6 @@ def _recall(opening: _Opening, records: Sequence[RolloutRecord], *, copy: bool =
 
 def _settings(options: ThreadOptions) -> Settings:
     values = options.config.values
-    window = _number(values.get("model_context_window"))
-    limit = _number(values.get("model_auto_compact_token_limit"))
-    if window is not None:
-        share = int(window * _COMPACT_SHARE)
-        limit = share if limit is None else min(limit, share)
     return Settings(
         model=str(values.get("model")),
         cwd=options.cwd,
@@ -249,10 +248,13 @@ def _settings(options: ThreadOptions) -> Settings:
         reasoning_effort=_text(values.get("model_reasoning_effort")),
         reasoning_summary=_text(values.get("model_reasoning_summary")),
         verbosity=_text(values.get("model_verbosity")),
-        context_window=window,
-        auto_compact_limit=limit,
         output_token_limit=_number(values.get("tool_output_token_limit")) or _TOKEN_LIMIT,
     )
+
+
+def _notices(provider: ModelProvider) -> tuple[str, ...]:
+    notice = getattr(provider, "notice", None)
+    return (notice,) if isinstance(notice, str) else ()
 
 
 def _text(value: object) -> str | None:

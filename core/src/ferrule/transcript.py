@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final, cast
 from ferrule.borrowed_history import BORROWED_UNTIL
 from ferrule.history_shape import pair_calls, without_foreign_parts
 from ferrule.rollout import timestamp
-from ferrule.usage import no_usage
+from ferrule.usage import Spent, no_usage
 
 if TYPE_CHECKING:
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.items import ThreadItem
     from ferrule_hookspecs.store import RecordType, RolloutRecord
-    from ferrule_hookspecs.threads import TokenUsage, Turn, TurnError, TurnStatus
+    from ferrule_hookspecs.threads import Turn, TurnError, TurnStatus
 
 _NOT_COPIED: Final = frozenset({"session_meta", "thread_name"})
 """Records a fork does not take over: it has its own metadata, and a name finds one thread."""
@@ -92,13 +92,16 @@ def read_turns(records: Iterable[RolloutRecord]) -> list[Turn]:
     return [facts.turn() for facts in turns]
 
 
-def usage_so_far(records: Iterable[RolloutRecord]) -> TokenUsage:
+def spent_so_far(records: Iterable[RolloutRecord]) -> Spent:
     """Return what the thread has used, as its last usage record says."""
     usage: object = None
+    usd: object = 0.0
     for record in records:
         if record["type"] == "token_usage_record":
             payload = record["payload"]
             usage = payload.get("thread", payload.get("thread_token_usage"))
+            cost = payload.get("cost")
+            usd = cast("Mapping[str, object]", cost).get("totalUsd") if cost else None
     counts = no_usage()
     if isinstance(usage, Mapping):
         found = cast("Mapping[str, object]", usage)
@@ -106,7 +109,7 @@ def usage_so_far(records: Iterable[RolloutRecord]) -> TokenUsage:
             count = found.get(name, found.get(codex_name))
             if isinstance(count, int):
                 counts[name] = count
-    return counts
+    return Spent(counts, usd if isinstance(usd, float) else None)
 
 
 def copy_for_fork(

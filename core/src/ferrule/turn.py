@@ -13,7 +13,7 @@ from ferrule.context import message
 from ferrule.conversation import user_message
 from ferrule.orchestrator import ended_item
 from ferrule.sampling import Sampler
-from ferrule.usage import add_usage, no_usage
+from ferrule.usage import Spent, no_usage, nothing_spent
 from ferrule_hookspecs.errors import FerruleError, ProviderError
 from ferrule_hookspecs.hooks import Continue, PromptReply
 from ferrule_hookspecs.provider import ModelRequest
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ferrule.sampling import Sample
     from ferrule.session_parts import SessionParts
     from ferrule_hookspecs.items import UserInput, UserMessageItem
-    from ferrule_hookspecs.threads import TokenUsage, Turn, TurnError
+    from ferrule_hookspecs.threads import Cost, TokenUsage, Turn, TurnError
 
 _STOP_HOOK_CAP: Final = 8
 _INTERRUPTED_NOTE: Final = (
@@ -49,13 +49,13 @@ class TurnLoop:
         turn_id: str,
         *,
         output_schema: Mapping[str, object] | None = None,
-        thread_usage: TokenUsage,
+        thread_spent: Spent,
         takes_input: bool = True,
     ) -> None:
         self.turn_id = turn_id
         self.last_message: str | None = None
-        self.turn_usage = no_usage()
-        self.thread_usage = thread_usage
+        self.turn_spent = nothing_spent()
+        self.thread_spent = thread_spent
         self.takes_input = takes_input
         self.scope = anyio.CancelScope()
         self._parts = parts
@@ -182,12 +182,20 @@ class TurnLoop:
 
     def _count(self, usage: TokenUsage) -> None:
         self._last_usage = usage
-        self.turn_usage = add_usage(self.turn_usage, usage)
-        self.thread_usage = add_usage(self.thread_usage, usage)
+        info = self._parts.settings.model_info
+        prices = info.prices if info else None
+        self.turn_spent = self.turn_spent.plus(usage, prices)
+        self.thread_spent = self.thread_spent.plus(usage, prices)
+        cost: Cost = {"turnUsd": self.turn_spent.usd, "totalUsd": self.thread_spent.usd}
         recorder = self._parts.recorder
         recorder.record(
             "token_usage_record",
-            {"response": usage, "turn": self.turn_usage, "thread": self.thread_usage},
+            {
+                "response": usage,
+                "turn": self.turn_spent.tokens,
+                "thread": self.thread_spent.tokens,
+                "cost": cost,
+            },
         )
         recorder.emit(
             {
@@ -197,9 +205,10 @@ class TurnLoop:
                     "turnId": self.turn_id,
                     "tokenUsage": {
                         "last": usage,
-                        "turn": self.turn_usage,
-                        "total": self.thread_usage,
+                        "turn": self.turn_spent.tokens,
+                        "total": self.thread_spent.tokens,
                         "modelContextWindow": self._parts.settings.context_window,
+                        "cost": cost,
                     },
                 },
             }
@@ -229,9 +238,10 @@ class TurnLoop:
             turn_id=self.turn_id,
             model=settings.model,
             input=tuple(self._conversation.items),
-            tools=tuple(tool.schema() for tool in self._parts.tools.values()),
+            tools=tuple(tool.schema() for tool in self._parts.offered_tools().values()),
             reasoning_effort=settings.reasoning_effort,
             reasoning_summary=settings.reasoning_summary,
             verbosity=settings.verbosity,
             output_schema=self._output_schema,
+            model_info=settings.model_info,
         )

@@ -1,11 +1,14 @@
-"""Token counts: adding them up for a turn and for a thread."""
+"""What was used: adding up tokens and their price, for a turn and for a thread."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
+    from ferrule_hookspecs.models import ModelPrices
     from ferrule_hookspecs.threads import TokenUsage
+
+_PER_MILLION: Final = 1_000_000
 
 
 def no_usage() -> TokenUsage:
@@ -30,3 +33,32 @@ def add_usage(one: TokenUsage, other: TokenUsage) -> TokenUsage:
         "outputTokens": one["outputTokens"] + other["outputTokens"],
         "reasoningOutputTokens": one["reasoningOutputTokens"] + other["reasoningOutputTokens"],
     }
+
+
+def price_usd(usage: TokenUsage, prices: ModelPrices) -> float:
+    """Return what a response cost; cached and cache-writing tokens are part of the input."""
+    cached, written = usage["cachedInputTokens"], usage["cacheWriteInputTokens"]
+    plain = max(usage["inputTokens"] - cached - written, 0)
+    cached_price = prices.input if prices.cached_input is None else prices.cached_input
+    write_price = prices.input if prices.cache_write is None else prices.cache_write
+    millionths = plain * prices.input + cached * cached_price + written * write_price
+    return (millionths + usage["outputTokens"] * prices.output) / _PER_MILLION
+
+
+class Spent(NamedTuple):
+    """Tokens and their price in US dollars; None once a price was not known."""
+
+    tokens: TokenUsage
+    usd: float | None
+
+    def plus(self, usage: TokenUsage, prices: ModelPrices | None) -> Spent:
+        """Return the sum with one more response."""
+        usd = None
+        if self.usd is not None and prices is not None:
+            usd = self.usd + price_usd(usage, prices)
+        return Spent(add_usage(self.tokens, usage), usd)
+
+
+def nothing_spent() -> Spent:
+    """Return what a turn or thread starts with."""
+    return Spent(no_usage(), 0.0)

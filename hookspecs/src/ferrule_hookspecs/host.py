@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ferrule_hookspecs.events import Outgoing
     from ferrule_hookspecs.history import HistoryItem
+    from ferrule_hookspecs.models import ModelInfo
     from ferrule_hookspecs.ops import Op
     from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode, SandboxPolicy
     from ferrule_hookspecs.store import ThreadStore
@@ -183,6 +184,10 @@ class Kernel(Protocol):
         extra_roots: Sequence[str] = (),
     ) -> SandboxSession:
         """Open the chosen sandbox for commands outside of any thread."""
+        ...
+
+    async def models(self, config: Config) -> Sequence[ModelInfo]:
+        """Gather what plugins know about models, sorted by provider and name."""
         ...
 
 
