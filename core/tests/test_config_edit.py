@@ -98,3 +98,38 @@ def test_writers_at_the_same_time_lose_nothing(file):
     assert [run.wait(50) for run in runs] == [0, 0, 0]
     assert file.read_text().count("= true") == 15
     assert [p.name for p in file.parent.iterdir() if p.name.endswith(".tmp")] == []
+
+
+@pytest.fixture
+def without_tomlkit(monkeypatch):
+    """As in a lean installation."""
+    monkeypatch.setitem(sys.modules, "tomlkit", None)
+
+
+TRUST = ("projects", "/a.b", "trust_level")
+
+
+@pytest.mark.usefixtures("without_tomlkit")
+def test_without_tomlkit_a_new_table_goes_to_the_end(written):
+    ConfigFileEditor(written).set(TRUST, "trusted")
+
+    assert written.read_text() == TEXT + '\n[projects."/a.b"]\ntrust_level = "trusted"\n'
+
+
+@pytest.mark.usefixtures("without_tomlkit")
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        (TEXT, ("model",)),
+        ('[projects."/a.b"]\ntrust_level = "untrusted"\n', TRUST),
+        ('projects = { "/x" = { trust_level = "trusted" } }\n', TRUST),
+    ],
+    ids=["top", "table-is-there", "inline-table"],
+)
+def test_without_tomlkit_any_other_change_is_refused(written, text, path):
+    written.write_text(text)
+
+    with pytest.raises(ConfigError):
+        ConfigFileEditor(written).set(path, "trusted")
+
+    assert written.read_text() == text

@@ -31,10 +31,26 @@ def test_a_member_is_whole(folder):
     assert project(folder)["license"] == "Apache-2.0"
 
 
+def requirements(folder):
+    """All that a distribution asks for, extras included."""
+    facts = project(folder)
+    extras = facts.get("optional-dependencies", {}).values()
+    return [line for lines in (facts["dependencies"], *extras) for line in lines]
+
+
 def test_the_meta_distribution_pins_every_part_it_names():
     version = project(ROOT)["version"]
 
-    assert all(line.endswith(f"=={version}") for line in project(ROOT)["dependencies"])
+    assert all(line.endswith(f"=={version}") for line in requirements(ROOT))
+
+
+def test_the_whole_set_has_every_member():
+    asked = {
+        re.split(r"[\[=]", line)[0] for line in requirements(ROOT) + requirements(ROOT / "core")
+    }
+    shared = {"ferrule-hookspecs", "ferrule-wire", "ferrule-testkit"}
+
+    assert {project(folder)["name"] for folder in MEMBERS} - shared <= asked
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Takes a command line to the command it names.
 
-Known commands run directly, most of them without Typer; help, usage errors and suggestions come
-from the Typer group in `command_group.py`, which is made of the index and imports no plugin.
+Known commands run directly, most of them without Typer; the list of commands, usage errors and
+suggestions come from `overview.py`, which is made of the index and imports no plugin.
 """
 
 from __future__ import annotations
@@ -94,12 +94,12 @@ def _run(argv: Sequence[str], environ: MutableMapping[str, str]) -> int:
 
     host = LocalHost(home_folder(environ), environ)
     if line.command is None:
-        return _show_usage(argv, host)
+        return _show_usage(line, host)
     entry = find_command(host, line.command)
     if entry is None:
         if missing := _missing(line.command):
             raise PluginError(missing)
-        return _show_usage(argv, host)
+        return _show_usage(line, host)
     return _call(entry, [*line.passed, *line.rest], host)
 
 
@@ -206,6 +206,8 @@ def _call(entry: Entry, argv: Sequence[str], host: LocalHost) -> int:
     try:
         target = load_target(entry.target, entry.roots, entry.import_path)
     except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and (hint := _lean_hint(entry, error)):
+            raise PluginError(hint) from error
         text = str(error) if isinstance(error, FerruleError) else f"{type(error).__name__}: {error}"
         raise PluginError(f"{entry.label} cannot be loaded: {text}; {entry.mend}") from error
     if hasattr(target, "main"):
@@ -215,10 +217,19 @@ def _call(entry: Entry, argv: Sequence[str], host: LocalHost) -> int:
     return run_app(target, f"ferrule {entry.name}", argv, host)
 
 
-def _show_usage(argv: Sequence[str], host: LocalHost) -> int:
-    from ferrule.command_group import run_group
+def _lean_hint(entry: Entry, error: ModuleNotFoundError) -> str:
+    from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
+    from ferrule.overview import install_hint, missing_library
 
-    return run_group(listed_commands(host), argv)
+    library = missing_library(f"ModuleNotFoundError: {error}")
+    is_ours = entry.distribution in BUILT_IN_DISTRIBUTIONS
+    return install_hint(entry.name, library) if library and is_ours else ""
+
+
+def _show_usage(line: CommandLine, host: LocalHost) -> int:
+    from ferrule.overview import show_usage
+
+    return show_usage(listed_commands(host), line.command, line.rest)
 
 
 def listed_commands(host: LocalHost) -> list[Entry]:

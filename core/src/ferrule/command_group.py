@@ -1,42 +1,21 @@
-"""The Typer side of the command line: the list of commands, usage errors and Typer apps.
+"""Runs commands that are Typer apps.
 
-Imported only when something of that is needed; Typer takes longer to import than most commands run.
+Imported only for those; Typer takes longer to import than most commands run.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperCommand
 
 from ferrule_hookspecs.errors import PluginError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from typer.core import TyperGroup
-
-    from ferrule.entry import Entry
     from ferrule_hookspecs.host import Host
-
-_HELP = "A coding-agent harness: a small kernel in which every part is a plugin."
-
-
-def run_group(entries: Sequence[Entry], argv: Sequence[str]) -> int:
-    """Show the help or the usage error that a command line without a known command asks for."""
-    app = typer.Typer(
-        help=_HELP,
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode=_markup(),
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.callback()(_global_options)
-    group = cast("TyperGroup", typer.main.get_command(app))
-    group.commands.update({entry.name: _stub(entry) for entry in entries})
-    return _exit_code(group, "ferrule", argv, None)
 
 
 def run_app(app: object, name: str, argv: Sequence[str], host: Host) -> int:
@@ -46,12 +25,6 @@ def run_app(app: object, name: str, argv: Sequence[str], host: Host) -> int:
     app.rich_markup_mode = _markup()
     app._add_completion = False  # pyright: ignore[reportPrivateUsage] -- `ferrule completion` does it
     return _exit_code(typer.main.get_command(app), name, argv, host)
-
-
-def _stub(entry: Entry) -> TyperCommand:
-    """Stand for a command in lists; the real one is called before a group is ever made."""
-    text = f"Broken: {entry.fault}" if entry.fault else entry.help
-    return TyperCommand(entry.name, help=text, rich_markup_mode=_markup())
 
 
 def _markup() -> Any:  # noqa: ANN401 -- Typer does not export the type
@@ -69,30 +42,3 @@ def _exit_code(command: Any, name: str, argv: Sequence[str], host: object) -> in
             raise BrokenPipeError from end
         return end.code if isinstance(end.code, int) else int(bool(end.code))
     return 0
-
-
-def _global_options(
-    *,
-    _config: Annotated[
-        list[str] | None,
-        typer.Option("-c", "--config", metavar="KEY=VALUE", help="Set one configuration key."),
-    ] = None,
-    _profile: Annotated[
-        str | None, typer.Option("-p", "--profile", help="Read NAME.config.toml as well.")
-    ] = None,
-    _cd: Annotated[
-        str | None, typer.Option("-C", "--cd", metavar="DIR", help="Working directory.")
-    ] = None,
-    _safe_mode: Annotated[
-        bool, typer.Option("--safe-mode", help="Load no third-party plugin.")
-    ] = False,
-    _no_plugin: Annotated[
-        list[str] | None, typer.Option("--no-plugin", metavar="NAME", help="Leave a plugin out.")
-    ] = None,
-    _dev_plugin: Annotated[
-        list[str] | None,
-        typer.Option("--dev-plugin", metavar="PATH", help="Load a plugin from a checkout."),
-    ] = None,
-    _version: Annotated[bool, typer.Option("-V", "--version", help="Show the version.")] = False,
-) -> None:
-    """Say what may stand before a command; `ferrule.cli` has acted on it already."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+import argparse
+import sys
+from typing import TYPE_CHECKING, Final
 
-import typer
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-app = typer.Typer(help="Print a script that lets your shell complete ferrule.")
+    from ferrule_hookspecs.host import Host
 
 _BASH: Final = """\
 _ferrule() {
@@ -27,12 +30,29 @@ compdef _ferrule ferrule
 _FISH: Final = """\
 complete -c ferrule -a '(ferrule __complete fish (commandline -opc)[2..] (commandline -ct))'
 """
+_EPILOG: Final = "For bash, put  source <(ferrule completion bash)  into ~/.bashrc."
+_SHELLS: Final = "Your shell: bash, zsh or fish."
 _SCRIPTS: Final = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
-@app.command(epilog="Bash, for instance: put  source <(ferrule completion bash)  into ~/.bashrc")
-def completion(
-    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="Your shell.")],
-) -> None:
-    """Print a script that lets your shell complete ferrule."""
-    typer.echo(_SCRIPTS[shell], nl=False)
+class CompletionCommand:
+    """The sub-command; it satisfies the contract's `RawCommand`."""
+
+    help = "Print a script that lets your shell complete ferrule."
+    options = tuple(_SCRIPTS)
+
+    def main(self, argv: Sequence[str], host: Host) -> int:
+        """Print the script of a shell."""
+        parser = argparse.ArgumentParser(
+            prog="ferrule completion", description=self.help, epilog=_EPILOG
+        )
+        parser.add_argument("shell", choices=tuple(_SCRIPTS), metavar="SHELL", help=_SHELLS)
+        try:
+            shell: str = parser.parse_args(argv).shell
+        except SystemExit as end:
+            return int(end.code or 0)
+        sys.stdout.write(_SCRIPTS[shell])
+        return 0
+
+
+command = CompletionCommand()

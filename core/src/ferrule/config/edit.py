@@ -1,7 +1,12 @@
-"""Edits of `config.toml` that keep comments and order; atomic, and one writer at a time."""
+"""Edits of `config.toml` that keep comments and order; atomic, and one writer at a time.
+
+tomlkit does the edits where it is installed. A lean installation has none; there a new table is
+written at the end of the file, which is all that trusting a project needs.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
@@ -12,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ferrule.config.layers import Layer, check_layer, parse_toml
-from ferrule.config.tables import is_table, join_key
+from ferrule.config.tables import MISSING, is_table, join_key, lookup
 from ferrule_hookspecs.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -32,28 +37,23 @@ class ConfigFileEditor:
         Raises:
             ConfigError: The file would no longer be a valid configuration, or cannot be written.
         """
-        self._edit(lambda document: _set(document, path, value))
+        self._edit(lambda text: _with_value(text, path, value))
 
     def unset(self, path: Sequence[str]) -> bool:
         """Remove a key; returns whether it was there."""
-        removed: list[bool] = []
-        self._edit(lambda document: removed.append(_unset(document, path)))
-        return removed == [True]
+        return self._edit(lambda text: _without_value(text, path))
 
-    def _edit(self, change: Callable[[TOMLDocument], None]) -> None:
-        import tomlkit
-
+    def _edit(self, change: Callable[[str], str]) -> bool:
         try:
             self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with _locked(self.file.with_name(f".{self.file.name}.lock")):
                 text = self.file.read_text(encoding="utf-8") if self.file.exists() else ""
                 values = parse_toml(text, str(self.file))
-                document = tomlkit.parse(text)
-                change(document)
-                changed = tomlkit.dumps(document)
+                changed = change(text)
                 self._check(changed, before=set(_unknown(values)))
                 if changed != text:
                     _replace(self.file.resolve(), changed)
+                return changed != text
         except OSError as error:
             raise ConfigError(f"{self.file} cannot be changed: {error.strerror}") from error
 
@@ -70,6 +70,42 @@ def _unknown(values: dict[str, object]) -> Iterator[str]:
 
     found = find_problems(values, ConfigFile)
     return (join_key(problem.path) for problem in found if problem.is_unknown)
+
+
+def _with_value(text: str, path: Sequence[str], value: object) -> str:
+    try:
+        import tomlkit
+    except ModuleNotFoundError:
+        return _with_table(text, path, value)
+    document = tomlkit.parse(text)
+    _set(document, path, value)
+    return tomlkit.dumps(document)
+
+
+def _without_value(text: str, path: Sequence[str]) -> str:
+    try:
+        import tomlkit
+    except ModuleNotFoundError as error:
+        raise ConfigError(_needs_tomlkit(path)) from error
+    document = tomlkit.parse(text)
+    return tomlkit.dumps(document) if _unset(document, path) else text
+
+
+def _with_table(text: str, path: Sequence[str], value: object) -> str:
+    """Add a table with one value at the end of the file; a table that is there stays as it is."""
+    table, key = path[:-1], path[-1]
+    if not table or lookup(parse_toml(text, ""), table) is not MISSING:
+        raise ConfigError(_needs_tomlkit(path))
+    gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+    shown = json.dumps(value, ensure_ascii=False)
+    return f"{text}{gap}[{join_key(table)}]\n{join_key([key])} = {shown}\n"
+
+
+def _needs_tomlkit(path: Sequence[str]) -> str:
+    return (
+        f"to change `{join_key(path)}` in a file tomlkit is needed, which a lean installation has"
+        " not: install it, or edit the file by hand"
+    )
 
 
 def _set(document: TOMLDocument, path: Sequence[str], value: object) -> None:

@@ -63,7 +63,13 @@ class OutputSchema:
         return "; ".join(lines) or None
 
     def _checked(self, path: str) -> OutputSchema:
-        from jsonschema.exceptions import SchemaError
+        try:
+            from jsonschema.exceptions import SchemaError
+        except ModuleNotFoundError as error:
+            raise OutputSchemaError(
+                "--output-schema needs jsonschema, which a lean installation has not;"
+                " install 'ferrule-exec[schema]'"
+            ) from error
 
         validator = self._validator()
         try:
