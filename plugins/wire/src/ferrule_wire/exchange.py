@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 from ferrule_hookspecs.errors import ProviderError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 
     from ferrule_hookspecs.provider import ModelEvent
     from ferrule_wire.channel import Answer, Channel
     from ferrule_wire.credentials import Credentials
+    from ferrule_wire.failures import HttpFailure
     from ferrule_wire.sender import Sender
     from ferrule_wire.settings import ProviderSettings
 
@@ -48,11 +49,22 @@ class Decoder(Protocol):
 class Exchange:
     """A provider's way to the one URL it sends requests to."""
 
-    def __init__(self, settings: ProviderSettings, credentials: Credentials, method: str) -> None:
-        """Send nothing and import nothing heavy; `method` is the path below the base URL."""
+    def __init__(
+        self,
+        settings: ProviderSettings,
+        credentials: Credentials,
+        method: str,
+        translate: Callable[[HttpFailure], ProviderError] | None = None,
+    ) -> None:
+        """Send nothing and import nothing heavy.
+
+        `method` is the path below the base URL. `translate` puts an answer that is not a stream in
+        words; without it the words are those of `http_failure`.
+        """
         self._settings = settings
         self._credentials = credentials
         self._method = method
+        self._translate = translate
         self._channel: Channel | None = None
         self._channel_lock = threading.Lock()  # at most one channel is ever made
 
@@ -85,13 +97,16 @@ class Exchange:
 
     def _sender(self) -> Sender:
         from ferrule_wire.channel import make_channel, target_of
+        from ferrule_wire.failures import http_failure
         from ferrule_wire.sender import Sender
 
         target = target_of(self._settings, self._method)
         with self._channel_lock:
             if self._channel is None:
                 self._channel = make_channel(target)
-        return Sender(self._channel, target.shown_url, self._settings.request_max_retries)
+        translate = self._translate or http_failure
+        retries = self._settings.request_max_retries
+        return Sender(self._channel, target.shown_url, retries, translate)
 
     async def _open(self, body: bytes, headers: Mapping[str, str]) -> Answer:
         given = {**headers, **await self._credentials.headers()}

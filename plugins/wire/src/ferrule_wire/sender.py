@@ -19,7 +19,7 @@ from ferrule_wire.channel import (
 from ferrule_wire.failures import IDLE, TRANSPORT_CUT, HttpFailure, disconnected, http_failure
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ferrule_wire.channel import Answer, Channel
 
@@ -31,11 +31,18 @@ _MOMENTARY: Final = frozenset({"internalServerError", "responseStreamConnectionF
 class Sender:
     """Sends requests, trying again silently where the server or the line failed for a moment."""
 
-    def __init__(self, channel: Channel, shown_url: str, max_retries: int) -> None:
-        """Send nothing yet."""
+    def __init__(
+        self,
+        channel: Channel,
+        shown_url: str,
+        max_retries: int,
+        translate: Callable[[HttpFailure], ProviderError] = http_failure,
+    ) -> None:
+        """Send nothing yet; `translate` puts an answer that is not a stream in words."""
         self._channel = channel
         self._shown_url = shown_url
         self._max_retries = max_retries
+        self._translate = translate
 
     async def open(self, body: bytes, headers: Mapping[str, str]) -> Answer:
         """Send a request; return the answer as soon as a stream begins. The caller closes it.
@@ -67,7 +74,7 @@ class Sender:
             text = await _error_text(answer)
         finally:
             await answer.aclose()
-        raise http_failure(
+        raise self._translate(
             HttpFailure(
                 status=answer.status,
                 body=text,
