@@ -29,6 +29,8 @@ def test_a_member_is_whole(folder):
     assert (folder / "README.md").read_text().strip()
     assert (folder / "tests").is_dir()
     assert project(folder)["license"] == "Apache-2.0"
+    assert project(folder)["license-files"] == ["LICENSE"]
+    assert (folder / "LICENSE").resolve() == ROOT / "LICENSE"
 
 
 def requirements(folder):
