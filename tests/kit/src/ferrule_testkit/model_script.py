@@ -79,10 +79,12 @@ class Wire(NamedTuple):
     Attributes:
         steps: Spells a turn out; the number is that of the request.
         encode: Writes one event, or a text as it is, as a server-sent event.
+        refuse: Checks a request's body and headers; gives status and body where it is malformed.
     """
 
     steps: Callable[[Turn, int], Iterator[Step]]
     encode: Callable[[Event | str], bytes]
+    refuse: Callable[[bytes, Mapping[str, str]], tuple[int, object] | None] | None = None
 
 
 class Route(TypedDict):

@@ -182,6 +182,10 @@ class _Handler(BaseHTTPRequestHandler):
         if wire is None:
             self._answer_json(404, _NOT_FOUND)
             return
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        if wire.refuse and (refusal := wire.refuse(raw, headers)):
+            self._answer_json(*refusal)
+            return
         with state.lock:
             turn = state.script.next_turn(raw.decode("utf-8", "replace"))
         if state.closing.wait(turn.get("delay", 0)):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from ferrule_testkit.chat_wire import CHAT
+from ferrule_testkit.messages_wire import MESSAGES
 from ferrule_testkit.model_script import RESPONSES, Wire
 
 WIRES: Final[dict[str, Wire]] = {
     "/responses": RESPONSES,
     "/chat/completions": CHAT,
+    "/messages": MESSAGES,
 }
 
 
