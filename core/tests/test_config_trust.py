@@ -132,6 +132,7 @@ class TestNarrowing:
             ),
             ("", 'approvals_reviewer = "auto_review"', "approvals_reviewer"),
             ("", 'sandbox_backend = "none"', "sandbox_backend"),
+            ("", 'sandbox_accept_gaps = ["protected_paths"]', "sandbox_accept_gaps"),
             ("", 'sandbox_workspace_write.writable_roots = ["/"]', "writable_roots"),
             ("", "sandbox_workspace_write.network_access = true", "network_access"),
             (
@@ -230,6 +231,12 @@ class TestRequirements:
             ('allowed_approvals_reviewers = ["user"]', "approvals_reviewer", "auto_review"),
             ('allowed_sandbox_backends = ["auto"]', "sandbox_backend", "none"),
             ('allowed_approval_policies = ["on-request"]', "approval_policy", GRANULAR),
+            ("allowed_sandbox_gaps = []", "sandbox_accept_gaps", ["missing_names"]),
+            (
+                'allowed_sandbox_gaps = ["missing_names"]',
+                "sandbox_accept_gaps",
+                ["missing_names", "protected_paths"],
+            ),
         ],
     )
     def test_reviewers_backends_and_granular_policies_are_constrained_too(
@@ -238,6 +245,20 @@ class TestRequirements:
         setup.rules(rule)
         with pytest.raises(ConfigError, match="the administrator allows only"):
             setup.load(flags={key: value})
+
+    def test_gaps_that_nobody_accepts_need_no_allowance(self, setup):
+        setup.rules("allowed_sandbox_gaps = []")
+        assert setup.load().get("sandbox_accept_gaps") == []
+
+    def test_allowed_gaps_may_be_accepted(self, setup):
+        setup.rules('allowed_sandbox_gaps = ["missing_names"]')
+        flags = {"sandbox_accept_gaps": ["missing_names"]}
+        assert setup.load(flags=flags).get("sandbox_accept_gaps") == ["missing_names"]
+
+    def test_writes_everywhere_are_no_gap_that_can_be_accepted(self, setup):
+        setup.user('sandbox_accept_gaps = ["filesystem"]\n')
+        with pytest.raises(ConfigError, match="sandbox_accept_gaps"):
+            setup.load()
 
     def test_a_constraint_that_is_not_understood_stops_the_run(self, setup):
         setup.rules('allowed_sandbox_mode = ["read-only"]')

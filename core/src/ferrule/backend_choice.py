@@ -1,12 +1,22 @@
-"""Chooses the sandbox backend of a session; refuses rather than widen."""
+"""Chooses the sandbox backend of a session; refuses rather than widen.
+
+A backend that cannot enforce something a mode promises is refused, unless the user or the
+administrator has accepted that gap in words (`sandbox_accept_gaps`).
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
-from ferrule_hookspecs.errors import PolicyUnenforceableError, SandboxUnavailableError
+from ferrule_hookspecs.errors import (
+    PluginError,
+    PolicyUnenforceableError,
+    SandboxUnavailableError,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from ferrule.manager import PluginManager
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.sandbox import Feature, ResolvedPolicy, SandboxBackend
@@ -14,12 +24,57 @@ if TYPE_CHECKING:
 _GROUP: Final = "ferrule.sandboxes"
 _AUTOMATIC: Final = ("bubblewrap", "landlock")
 _MEND: Final = "install bubblewrap, as in `apt install bubblewrap`, or name a sandbox_backend"
+Verdict = Literal["chosen", "not needed", "insufficient", "unavailable", "not installed"]
+"""chosen: commands run in it. not needed: another one was chosen first. insufficient: it works here
+but cannot enforce what the mode promises. unavailable: it does not work here."""
+
+_PLAIN_WORDS: Final[dict[Feature, str]] = {
+    "filesystem": "writes outside of the writable folders",
+    "protected_paths": "protected places in writable folders, such as .git/hooks",
+    "missing_names": "protected names that do not exist yet, such as .vscode",
+    "deny_read": "reading of credentials",
+    "network": "the network",
+    "unix_sockets": "sockets of local services",
+    "pids": "other processes of yours",
+    "ipc": "shared memory of other programs",
+    "seccomp": "dangerous system calls",
+    "proc_sys": "kernel settings",
+    "resources": "the number of processes",
+}
+
+
+class Explanation(NamedTuple):
+    """Why a backend is or is not the one that commands run in."""
+
+    backend: str
+    verdict: Verdict
+    reason: str
+
+
+class _Judgement(NamedTuple):
+    """What one backend can do for a policy; `missing` is what nobody has accepted."""
+
+    backend: SandboxBackend
+    explanation: Explanation
+    enforced: frozenset[Feature]
+    missing: tuple[Feature, ...] = ()
 
 
 def choose_backend(
-    manager: PluginManager, name: str, context: PluginContext, policy: ResolvedPolicy
+    manager: PluginManager,
+    name: str,
+    context: PluginContext,
+    policy: ResolvedPolicy,
+    warn: Callable[[str], None] = lambda _: None,
 ) -> SandboxBackend:
     """Return the named backend, or with `auto` the best one that works here.
+
+    Args:
+        manager: Makes the backends.
+        name: The configured `sandbox_backend`.
+        context: What backends are made with; its configuration may accept gaps.
+        policy: What is to be enforced.
+        warn: Told what is not confined where a gap was accepted or a lesser backend fallen back to.
 
     Raises:
         SandboxUnavailableError: None works here, or the configured one does not.
@@ -28,19 +83,37 @@ def choose_backend(
     """
     if policy.unconfined:
         return _driver(manager, "none", context)
-    needed = needed_features(policy)
-    if name != "auto":
-        return _usable(_driver(manager, name, context), needed)
+    judged: list[_Judgement] = []
+    for candidate in _candidates(manager, name):
+        judgement = _judge(_driver(manager, candidate, context), context, policy)
+        if judgement.explanation.verdict == "chosen":
+            _tell(judgement, judged, context, policy, warn)
+            return judgement.backend
+        judged.append(judgement)
+    raise _refusal(judged)
+
+
+def explain_choice(
+    manager: PluginManager, name: str, context: PluginContext, policy: ResolvedPolicy
+) -> list[Explanation]:
+    """Say of every backend that could serve why it is chosen or not; a fault is a reason, too."""
+    if policy.unconfined:
+        return [Explanation("none", "chosen", f"{policy.mode} confines nothing")]
     installed = manager.names(_GROUP)
-    reasons: list[str] = []
-    for candidate in (name for name in _AUTOMATIC if name in installed):
+    found: list[Explanation] = []
+    for candidate in _AUTOMATIC if name == "auto" else (name,):
+        if candidate not in installed:
+            reason = f"install it with: pip install ferrule-sandbox-{candidate}"
+            found.append(Explanation(candidate, "not installed", reason))
+            continue
         try:
-            return _usable(_driver(manager, candidate, context), needed)
-        except SandboxUnavailableError as error:
-            reasons.append(str(error))
-    raise SandboxUnavailableError(
-        "; ".join(reasons) or f"no sandbox that works by itself is installed; {_MEND}"
-    )
+            explanation = _judge(_driver(manager, candidate, context), context, policy).explanation
+        except PluginError as error:
+            explanation = Explanation(candidate, "unavailable", str(error))
+        if explanation.verdict == "chosen" and any(each.verdict == "chosen" for each in found):
+            explanation = explanation._replace(verdict="not needed")
+        found.append(explanation)
+    return found
 
 
 def needed_features(policy: ResolvedPolicy) -> frozenset[Feature]:
@@ -51,16 +124,83 @@ def needed_features(policy: ResolvedPolicy) -> frozenset[Feature]:
     return frozenset(needed if policy.network else {*needed, "network"})
 
 
-def _usable(backend: SandboxBackend, needed: frozenset[Feature]) -> SandboxBackend:
+def accepted_gaps(values: Mapping[str, object]) -> frozenset[Feature]:
+    """What a person has accepted in words not to be enforced."""
+    named = values.get("sandbox_accept_gaps")
+    return frozenset(cast("list[Feature]", named) if isinstance(named, list) else ())
+
+
+def _candidates(manager: PluginManager, name: str) -> tuple[str, ...]:
+    if name != "auto":
+        return (name,)
+    installed = manager.names(_GROUP)
+    return tuple(candidate for candidate in _AUTOMATIC if candidate in installed)
+
+
+def _judge(backend: SandboxBackend, context: PluginContext, policy: ResolvedPolicy) -> _Judgement:
     found = backend.probe()
+    name = backend.name
     if not found.available:
-        raise SandboxUnavailableError(f"the sandbox {backend.name} is not usable: {found.reason}")
-    if missing := sorted(needed - found.enforced):
-        raise PolicyUnenforceableError(
-            f"the sandbox {backend.name} cannot enforce {', '.join(missing)} here"
-            f" ({found.reason}); {_MEND}"
+        return _Judgement(backend, Explanation(name, "unavailable", found.reason), found.enforced)
+    needed = needed_features(policy) - accepted_gaps(context.config)
+    missing = _ordered(needed - found.enforced)
+    verdict: Verdict = "insufficient" if missing else "chosen"
+    reason = found.reason
+    if missing:
+        reason = f"it cannot enforce {', '.join(missing)} here ({found.reason})"
+    return _Judgement(backend, Explanation(name, verdict, reason), found.enforced, missing)
+
+
+def _tell(
+    chosen: _Judgement,
+    passed_over: list[_Judgement],
+    context: PluginContext,
+    policy: ResolvedPolicy,
+    warn: Callable[[str], None],
+) -> None:
+    """Say what is not confined, where that is less than the best backend or the mode gives."""
+    accepted = needed_features(policy) & accepted_gaps(context.config) - chosen.enforced
+    if not accepted and not passed_over:
+        return
+    why = "; ".join(_complaint(each) for each in passed_over) or "it is the configured backend"
+    lacking = _ordered(frozenset(_PLAIN_WORDS) - chosen.enforced)
+    text = f"commands run in the sandbox {chosen.backend.name}: {why}"
+    if lacking:
+        words = ", ".join(_PLAIN_WORDS[feature] for feature in lacking)
+        text += f". It does not confine: {words}"
+    if accepted:
+        text += f" (accepted by sandbox_accept_gaps: {', '.join(_ordered(accepted))})"
+    warn(text)
+
+
+def _refusal(judged: list[_Judgement]) -> SandboxUnavailableError:
+    """Word why no backend serves, with the better mend first and then the line to write."""
+    if not judged:
+        return SandboxUnavailableError(f"no sandbox that works by itself is installed; {_MEND}")
+    text = "; ".join(_complaint(each) for each in judged)
+    gaps = [each.missing for each in judged if each.missing]
+    if not gaps:
+        return SandboxUnavailableError(text)
+    fewest = min(gaps, key=len)
+    mend = _MEND if len(judged) == 1 else "mend the first"
+    if "filesystem" not in fewest:
+        names = ", ".join(f'"{feature}"' for feature in fewest)
+        mend += (
+            ", or accept in your config.toml that these are not enforced: "
+            f"sandbox_accept_gaps = [{names}]"
         )
-    return backend
+    return PolicyUnenforceableError(f"{text}; {mend}")
+
+
+def _complaint(judgement: _Judgement) -> str:
+    name, verdict, reason = judgement.explanation
+    if verdict == "insufficient":
+        return f"the sandbox {name} cannot enforce {reason.removeprefix('it cannot enforce ')}"
+    return f"the sandbox {name} is not usable: {reason}"
+
+
+def _ordered(features: frozenset[Feature]) -> tuple[Feature, ...]:
+    return tuple(feature for feature in _PLAIN_WORDS if feature in features)
 
 
 def _driver(manager: PluginManager, name: str, context: PluginContext) -> SandboxBackend:

@@ -114,7 +114,7 @@ class LocalKernel:
         if key not in self._backends:
             context = PluginContext(self.home, config.values, cwd, environ=self.environ)
             manager = self.manager(config.values)
-            self._backends[key] = choose_backend(manager, name, context, policy)
+            self._backends[key] = choose_backend(manager, name, context, policy, self._report)
         return BoundSandbox(self._backends[key], policy, self.owner)
 
     async def models(self, config: Config) -> list[ModelInfo]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, cast
 
@@ -22,10 +22,17 @@ _ALIASES: Final = {"auto_review": "guardian_subagent"}
 class PluginSet:
     """Finds the drivers that a session's configuration names."""
 
-    def __init__(self, manager: PluginManager, context: PluginContext) -> None:
+    def __init__(
+        self,
+        manager: PluginManager,
+        context: PluginContext,
+        warn: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._manager = manager
+        self._warn = warn
         self._context = context
         self._backends: dict[frozenset[Feature], SandboxBackend] = {}
+        self._told: set[str] = set()
 
     def check(self) -> None:
         """Fail before anything is started when a named driver is not installed.
@@ -65,8 +72,16 @@ class PluginSet:
         needed = needed_features(policy)
         if needed not in self._backends:
             name = str(self._context.config.get("sandbox_backend") or "auto")
-            self._backends[needed] = choose_backend(self._manager, name, self._context, policy)
+            self._backends[needed] = choose_backend(
+                self._manager, name, self._context, policy, self._warn_once
+            )
         return self._backends[needed]
+
+    def _warn_once(self, text: str) -> None:
+        """Say of a choice what is not confined; a change of the mode need not repeat it."""
+        if text not in self._told:
+            self._told.add(text)
+            self._warn(text)
 
     @cached_property
     def unconfined(self) -> SandboxBackend:
@@ -76,9 +91,10 @@ class PluginSet:
 
     async def aclose(self) -> None:
         """Close the sandboxes that were loaded."""
-        for name in ("backend", "unconfined"):
-            if name in self.__dict__:
-                await cast("SandboxBackend", self.__dict__[name]).aclose()
+        for backend in self._backends.values():
+            await backend.aclose()
+        if "unconfined" in self.__dict__:
+            await self.unconfined.aclose()
 
     @cached_property
     def compactor(self) -> Compactor | None:

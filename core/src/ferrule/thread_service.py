@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 from ferrule import __version__
+from ferrule.attempt import confined
 from ferrule.context import prefix, turn_context
 from ferrule.conversation import Conversation
 from ferrule.event_queue import EventQueue
@@ -22,6 +23,7 @@ from ferrule.recorder import Recorder
 from ferrule.session import LiveSession
 from ferrule.session_parts import SessionParts, Settings
 from ferrule.transcript import copy_for_fork, read_context, read_history, spent_so_far
+from ferrule_hookspecs.errors import SandboxUnavailableError
 from ferrule_hookspecs.host import SessionFacts, ThreadOptions
 from ferrule_hookspecs.plugins import PluginContext
 
@@ -128,7 +130,7 @@ class ThreadService:
         queue = EventQueue()
         recorder = Recorder(opening.thread_id, opening.writer, queue)
         manager = self._kernel.manager(values)
-        plugins = PluginSet(manager, context)
+        plugins = PluginSet(manager, context, recorder.warning)
         plugins.check()
         settings = _settings(options)
         info = await facts_about(manager.hooks, context, plugins.provider_name, settings.model)
@@ -157,6 +159,7 @@ class ThreadService:
         queue.put({"method": "thread/started", "params": {"thread": thread}})
         for warning in (*options.config.warnings, *_notices(parts.provider)):
             recorder.warning(warning)
+        _name_accepted_gaps(parts)
         await self._announce(parts, opening)
         self._sessions.append(session)
         self._kernel.group.start_soon(session.run, self._kernel.group)
@@ -224,6 +227,15 @@ class ThreadService:
                 context=parts.context,
                 parent_thread_id=parts.parent_thread_id,
             )
+
+
+def _name_accepted_gaps(parts: SessionParts) -> None:
+    """Have a session that may do without something say so before it does anything."""
+    if parts.context.config.get("sandbox_accept_gaps"):
+        try:
+            confined(parts)
+        except SandboxUnavailableError as error:
+            parts.recorder.warning(str(error))
 
 
 def _recall(opening: _Opening, records: Sequence[RolloutRecord], *, copy: bool = False) -> None:

@@ -133,7 +133,7 @@ def _backend(context: PluginContext, policy: ResolvedPolicy) -> SandboxBackend:
 
     manager = PluginManager(load_index(context.environ), context.config, report=_warn)
     name = str(context.config.get("sandbox_backend") or "auto")
-    return choose_backend(manager, name, context, policy)
+    return choose_backend(manager, name, context, policy, _warn)
 
 
 def _attend(launch: Launch) -> int:

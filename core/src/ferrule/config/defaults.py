@@ -43,6 +43,7 @@ def _defaults(*, is_trusted: bool) -> Table:
             "exclude_slash_tmp": False,
         },
         "sandbox_backend": "auto",
+        "sandbox_accept_gaps": [],
         "shell_environment_policy": {
             "inherit": "all",
             "ignore_default_excludes": False,

@@ -69,6 +69,8 @@ class ConfigFile(TypedDict, total=False):
     """Grants of the mode workspace-write."""
     sandbox_backend: str
     """Sandbox plugin; `auto` takes the best one that works here."""
+    sandbox_accept_gaps: list[s.AcceptableGap]
+    """What the sandbox need not enforce where it cannot; a project's file cannot say so."""
     sandboxes: dict[str, dict[str, object]]
     """Settings of sandbox plugins by name."""
     default_permissions: str

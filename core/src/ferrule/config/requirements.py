@@ -14,7 +14,7 @@ from typing import Final, Literal
 from typing_extensions import TypedDict
 
 from ferrule.config.layers import Layer, check_layer, read_layer
-from ferrule.config.settings import PluginPin
+from ferrule.config.settings import AcceptableGap, PluginPin
 from ferrule.config.tables import MISSING, KeyPath, Table, is_list, is_table, lookup, place, texts
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.host import ConfigOrigin
@@ -37,6 +37,7 @@ class RequirementsFile(TypedDict, total=False):
     ]
     allowed_sandbox_modes: list[SandboxMode]
     allowed_sandbox_backends: list[str]
+    allowed_sandbox_gaps: list[AcceptableGap]
     allowed_approvals_reviewers: list[str]
     plugins: RequiredPlugins
 
@@ -45,6 +46,7 @@ _CONSTRAINED: Final[Mapping[str, str]] = {
     "allowed_approval_policies": "approval_policy",
     "allowed_sandbox_modes": "sandbox_mode",
     "allowed_sandbox_backends": "sandbox_backend",
+    "allowed_sandbox_gaps": "sandbox_accept_gaps",
     "allowed_approvals_reviewers": "approvals_reviewer",
 }
 
@@ -86,7 +88,7 @@ def constrain(values: Table, rules: Layer | None, layers: Sequence[Layer]) -> Co
         return result
     for rule, key in _CONSTRAINED.items():
         allowed = lookup(rules.values, (rule,))
-        if is_list(allowed) and _choice(values.get(key)) not in allowed:
+        if is_list(allowed) and not all(each in allowed for each in _choices(values.get(key))):
             _refuse_request(key, rule, rules, layers)
             _replace_default(values, key, rule, rules, result)
     result.origins.update(constrain_plugins(values, rules))
@@ -99,8 +101,15 @@ def allowed_choices(rules: Layer | None) -> dict[str, Sequence[str]]:
     return {key: tuple(texts(values[rule])) for rule, key in _CONSTRAINED.items() if rule in values}
 
 
+def _choices(value: object) -> list[str]:
+    """What of a value must be allowed: each item of a list."""
+    return texts(value) if is_list(value) else [_choice(value)]
+
+
 def _choice(value: object) -> str:
     """Name a value as the constraints do: a table goes by its only key."""
+    if is_list(value):
+        return ", ".join(texts(value))
     return next(iter(value), "") if is_table(value) else str(value)
 
 

@@ -260,4 +260,8 @@ class Otel(TypedDict, total=False):
 OPEN_TABLES: Final = (ToolSettings, Agents, Otel)
 """Tables whose other keys are names given by users or plugins."""
 
+AcceptableGap = Literal["protected_paths", "missing_names", "deny_read", "network"]
+"""Features of a sandbox that a person may do without. Without confined writes there is no sandbox:
+that is asked for as `sandbox_mode = "danger-full-access"`."""
+
 ApprovalPolicySetting = Literal["untrusted", "on-failure", "on-request", "never"] | GranularPolicy
