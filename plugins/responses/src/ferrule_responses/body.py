@@ -12,12 +12,26 @@ from typing import TYPE_CHECKING
 from ferrule_hookspecs.tools import FunctionSchema
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ferrule_hookspecs.provider import ModelRequest
     from ferrule_hookspecs.tools import ToolSchema
 
 
 def encode_request(request: ModelRequest) -> bytes:
     """Serialise a request; equal requests give equal bytes."""
+    return encode(request_fields(request))
+
+
+def encode(fields: Mapping[str, object]) -> bytes:
+    """Serialise the fields of a body."""
+    encoded = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    # A command's output may hold lone surrogates, which no UTF-8 text can carry.
+    return encoded.encode("utf-8", "replace")
+
+
+def request_fields(request: ModelRequest) -> dict[str, object]:
+    """Lay out the body of a request."""
     body: dict[str, object] = {
         "model": request.model,
         "stream": True,
@@ -38,9 +52,7 @@ def encode_request(request: ModelRequest) -> bytes:
         "turn_id": request.turn_id,
         **request.metadata,
     }
-    encoded = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-    # A command's output may hold lone surrogates, which no UTF-8 text can carry.
-    return encoded.encode("utf-8", "replace")
+    return body
 
 
 def _tool(schema: ToolSchema) -> dict[str, object]:

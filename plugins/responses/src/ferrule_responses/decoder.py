@@ -50,9 +50,12 @@ class ResponseDecoder:
             self._decode(block)
             if self.is_complete or self.failure:
                 break
-        self._flush_text()
-        events, self._events = self._events, []
-        return events
+        return self._taken()
+
+    def take(self, payload: Mapping[str, object]) -> list[ModelEvent]:
+        """Decode one event that came as a message of its own."""
+        self._handle(str(payload.get("type")).encode(), payload)
+        return self._taken()
 
     def end(self) -> list[ModelEvent]:
         """Take note that no more bytes come."""
@@ -89,6 +92,11 @@ class ResponseDecoder:
         self._flush_text()
         self._events.append(result)
         self.is_complete = isinstance(result, Completed)
+
+    def _taken(self) -> list[ModelEvent]:
+        self._flush_text()
+        events, self._events = self._events, []
+        return events
 
     def _flush_text(self) -> None:
         if self._text:

@@ -65,6 +65,13 @@ class Credentials:
             text = text.replace(secret, "[redacted]")
         return text
 
+    def redacted(self, error: ProviderError) -> ProviderError:
+        """Take everything secret out of an error."""
+        error.args = (self.redact(str(error)),)
+        if error.details:
+            error.details = self.redact(error.details)
+        return error
+
     def _secrets(self) -> list[str]:
         settings = self._settings
         candidates = [self._token, settings.bearer_token]

@@ -95,7 +95,7 @@ class DirectChannel:
                 if not is_secure:
                     return await anyio.connect_tcp(host, port)
                 if self._context is None:
-                    self._context = _trusting_context()
+                    self._context = trusting_context()
                 return await anyio.connect_tcp(
                     host, port, ssl_context=self._context, tls_standard_compatible=False
                 )
@@ -251,7 +251,7 @@ def _has_news(stream: ByteStream) -> bool:
     return bool(select.select([raw], [], [], 0)[0])
 
 
-def _trusting_context() -> ssl.SSLContext:
+def trusting_context() -> ssl.SSLContext:
     """Trust what httpx trusts: the files the environment names, else certifi's collection."""
     file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
     if not (file or folder):

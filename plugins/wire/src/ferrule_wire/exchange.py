@@ -88,7 +88,7 @@ class Exchange:
             finally:
                 await answer.aclose()
         except ProviderError as error:
-            raise self._redacted(error) from None
+            raise self._credentials.redacted(error) from None
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -118,12 +118,6 @@ class Exchange:
                 raise
         self._credentials.forget()
         return await sender.open(body, {**headers, **await self._credentials.headers()})
-
-    def _redacted(self, error: ProviderError) -> ProviderError:
-        error.args = (self._credentials.redact(str(error)),)
-        if error.details:
-            error.details = self._credentials.redact(error.details)
-        return error
 
 
 async def _decoded(answer: Answer, decoder: Decoder) -> AsyncIterator[ModelEvent]:
