@@ -34,13 +34,15 @@ async def known_models(
 async def facts_about(
     hooks: Dispatcher, context: PluginContext, provider: str, model: str
 ) -> ModelInfo | None:
-    """Find the facts about one model; those that name the provider come first."""
-    found = [
-        info
-        for info in await known_models(hooks, context, model)
-        if info.name == model and info.provider in ("", provider)
-    ]
-    return max(found, key=lambda info: bool(info.provider), default=None)
+    """Find the facts about one model.
+
+    Those that name the provider come first; a price that another provider asks does not count.
+    """
+    named = [info for info in await known_models(hooks, context, model) if info.name == model]
+    fitting = [info for info in named if info.provider in (provider, "")]
+    if fitting:
+        return max(fitting, key=lambda info: bool(info.provider))
+    return named[0]._replace(prices=None) if named else None
 
 
 def with_model(

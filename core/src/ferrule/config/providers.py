@@ -29,7 +29,7 @@ def built_in_providers() -> Table:
             "wire_api": "responses",
         },
         "anthropic": _vendor("Anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY")
-        | {"wire_api": "anthropic", "default_model": "claude-sonnet-4-5"},
+        | {"wire_api": "anthropic", "default_model": "claude-sonnet-5-5"},
         "ollama": _server("Ollama", 11434) | {"default_model": "gpt-oss:20b"},
         "lmstudio": _server("LM Studio", 1234) | {"default_model": "openai/gpt-oss-20b"},
         "llamacpp": _server("llama.cpp", 8080) | {"default_model": "default"},

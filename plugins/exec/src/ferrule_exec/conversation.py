@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
 
-from ferrule_exec.outcome import Outcome, Output, Status, no_usage, sum_usage
+from ferrule_exec.outcome import Outcome, Output, Spent, Status, no_usage, sum_usage, unknown_cost
 from ferrule_hookspecs.errors import FerruleError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.host import Session
     from ferrule_hookspecs.items import UserInput
     from ferrule_hookspecs.ops import TurnStart, TurnStartParams
-    from ferrule_hookspecs.threads import TokenUsage, Turn
+    from ferrule_hookspecs.threads import Cost, TokenUsage, Turn
 
 INTERRUPT_S: Final = 5.0
 """How long the session may take to record an interrupted turn."""
@@ -35,6 +35,8 @@ class _Record:
     earlier: TokenUsage = field(default_factory=no_usage)
     turn: TokenUsage = field(default_factory=no_usage)
     thread: TokenUsage = field(default_factory=no_usage)
+    earlier_usd: float | None = 0.0
+    cost: Cost = field(default_factory=unknown_cost)
 
     def note(self, event: Outgoing) -> None:
         params = cast("dict[str, Any]", event["params"])
@@ -43,13 +45,20 @@ class _Record:
         elif event["method"] == "thread/tokenUsage/updated":
             self.turn = params["tokenUsage"]["turn"]
             self.thread = params["tokenUsage"]["total"]
+            self.cost = params["tokenUsage"].get("cost") or unknown_cost()
 
     def next_turn(self) -> None:
         self.earlier, self.turn = sum_usage(self.earlier, self.turn), no_usage()
+        self.earlier_usd = self._run_usd()
+
+    def _run_usd(self) -> float | None:
+        turn = self.cost["turnUsd"]
+        return None if turn is None or self.earlier_usd is None else self.earlier_usd + turn
 
     def outcome(self, status: Status, message: str = "") -> Outcome:
         usage = sum_usage(self.earlier, self.turn)
-        return Outcome(status, message, self.last_message, usage, self.thread)
+        cost = Spent(self._run_usd(), self.cost["totalUsd"])
+        return Outcome(status, message, self.last_message, usage, self.thread, cost)
 
 
 class Conversation:

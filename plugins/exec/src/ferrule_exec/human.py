@@ -106,7 +106,8 @@ class HumanOutput:
         usage = outcome.usage
         used = usage["inputTokens"] + usage["outputTokens"] - usage["cachedInputTokens"]
         self._line("tokens used", "dim")
-        self._line(f"{max(used, 0):,}")
+        cost = outcome.cost.run_usd
+        self._line(f"{max(used, 0):,}" + ("" if cost is None else f" (about ${cost:.4f})"))
         # On a terminal the message has just been shown: stderr and stdout are the same screen.
         if outcome.last_message is not None and not (
             self._stdout.isatty() and self._stderr.isatty()

@@ -69,6 +69,7 @@ class JsonOutput:
                     "type": "turn.completed",
                     "usage": usage_shape(outcome.usage),
                     "thread_usage": usage_shape(outcome.thread_usage),
+                    **_cost(outcome),
                 }
             )
             return
@@ -136,3 +137,9 @@ class JsonOutput:
         )
         self._plan = (item_id, shape)
         self._write({"type": event, "item": {"id": item_id, **shape}})
+
+
+def _cost(outcome: Outcome) -> dict[str, float]:
+    """Say what was spent, where it is known."""
+    cost = {"cost_usd": outcome.cost.run_usd, "thread_cost_usd": outcome.cost.thread_usd}
+    return {name: round(usd, 6) for name, usd in cost.items() if usd is not None}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 if TYPE_CHECKING:
     from ferrule_hookspecs.events import Outgoing
     from ferrule_hookspecs.host import Session
-    from ferrule_hookspecs.threads import TokenUsage
+    from ferrule_hookspecs.threads import Cost, TokenUsage
 
 Status = Literal["completed", "failed", "interrupted"]
 
@@ -38,6 +38,18 @@ def sum_usage(first: TokenUsage, second: TokenUsage) -> TokenUsage:
     }
 
 
+def unknown_cost() -> Cost:
+    """Return what is said where no price is known."""
+    return {"turnUsd": None, "totalUsd": None}
+
+
+class Spent(NamedTuple):
+    """US dollars by the catalogue's prices; None where a price is not known."""
+
+    run_usd: float | None = None
+    thread_usd: float | None = None
+
+
 class Outcome(NamedTuple):
     """How a run ended.
 
@@ -47,6 +59,7 @@ class Outcome(NamedTuple):
         last_message: The model's last message, if it said anything.
         usage: Tokens of this run.
         thread_usage: Tokens of the thread so far.
+        cost: Their price.
     """
 
     status: Status
@@ -54,6 +67,7 @@ class Outcome(NamedTuple):
     last_message: str | None
     usage: TokenUsage
     thread_usage: TokenUsage
+    cost: Spent = Spent()
 
 
 class Output(Protocol):
