@@ -14,6 +14,9 @@ MEMBERS = sorted(
     if (path / "pyproject.toml").is_file()
 )
 
+# No plugins, but what several plugins of one kind share.
+LIBRARIES = {"ferrule-wire", "ferrule-confinement"}
+
 
 def project(folder: Path) -> dict:
     return tomllib.loads((folder / "pyproject.toml").read_text())["project"]
@@ -50,7 +53,7 @@ def test_the_whole_set_has_every_member():
     asked = {
         re.split(r"[\[=]", line)[0] for line in requirements(ROOT) + requirements(ROOT / "core")
     }
-    shared = {"ferrule-hookspecs", "ferrule-wire", "ferrule-testkit"}
+    shared = {"ferrule-hookspecs", "ferrule-testkit", *LIBRARIES}
 
     assert {project(folder)["name"] for folder in MEMBERS} - shared <= asked
 
@@ -63,7 +66,6 @@ def test_the_whole_set_has_every_member():
 def test_a_plugin_depends_on_the_contract_and_no_other_part(folder):
     names = [re.split("[~>=<]", line)[0] for line in project(folder)["dependencies"]]
 
-    # ferrule-wire is no plugin but a library that provider plugins share.
-    assert {name for name in names if name.startswith("ferrule")} - {"ferrule-wire"} == {
+    assert {name for name in names if name.startswith("ferrule")} - LIBRARIES == {
         "ferrule-hookspecs"
     }

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import atexit
-import fcntl
 import os
 from typing import TYPE_CHECKING, Final
 
+from ferrule_confinement.control_groups import bounds_processes, remove_groups
+from ferrule_confinement.program import failure_argv
+from ferrule_confinement.sealed_file import sealed_file
+from ferrule_confinement.seccomp import filter_program
 from ferrule_hookspecs.errors import PolicyUnenforceableError, SandboxUnavailableError
 from ferrule_hookspecs.sandbox import Capabilities, Feature, Launch
 from ferrule_sandbox_bubblewrap.arguments import (
@@ -17,16 +20,9 @@ from ferrule_sandbox_bubblewrap.arguments import (
 from ferrule_sandbox_bubblewrap.command_signals import forward_signal
 from ferrule_sandbox_bubblewrap.foreground import foreground_argv
 from ferrule_sandbox_bubblewrap.host_sockets import host_sockets, service_folders
-from ferrule_sandbox_bubblewrap.limits import (
-    Bounds,
-    bounds_for,
-    bounds_processes,
-    remove_groups,
-)
+from ferrule_sandbox_bubblewrap.limits import Bounds, bounds_for
 from ferrule_sandbox_bubblewrap.placeholders import Guard, is_file_name, place
 from ferrule_sandbox_bubblewrap.probe import Finding, examine
-from ferrule_sandbox_bubblewrap.program import failure_argv
-from ferrule_sandbox_bubblewrap.seccomp import filter_program
 from ferrule_sandbox_bubblewrap.watchdog import Watchdog
 
 if TYPE_CHECKING:
@@ -104,7 +100,7 @@ class BubblewrapBackend:
 
     def classify(self, policy: ResolvedPolicy, result: CommandResult) -> Denial | None:
         """Tell whether the sandbox, and not the command itself, made it fail."""
-        from ferrule_sandbox_bubblewrap import denials
+        from ferrule_confinement import denials
 
         return denials.classify(policy, result)
 
@@ -185,7 +181,7 @@ class BubblewrapBackend:
         """Open the sealed filter once more: every run needs a read position of its own."""
         if self._filter == -1:
             atexit.register(self.close)  # for a kernel that ends without closing its backends
-            self._filter = _sealed_file("ferrule-filter", filter_program())
+            self._filter = sealed_file("ferrule-filter", filter_program())
         return os.open(f"/proc/self/fd/{self._filter}", os.O_RDONLY | os.O_CLOEXEC)
 
 
@@ -235,14 +231,4 @@ def _argument_file(words: Sequence[str]) -> int:
             f"the sandbox would need {len(words)} arguments, more than bubblewrap takes;"
             " protect fewer places or pass fewer environment variables"
         )
-    return _sealed_file("ferrule-arguments", os.fsencode("\0".join(words) + "\0"))
-
-
-def _sealed_file(name: str, content: bytes) -> int:
-    """Put bytes into a file without a name that nobody can change any more."""
-    descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    os.write(descriptor, content)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
-    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
-    return descriptor
+    return sealed_file("ferrule-arguments", os.fsencode("\0".join(words) + "\0"))

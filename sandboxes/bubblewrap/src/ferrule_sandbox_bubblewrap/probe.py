@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ferrule_sandbox_bubblewrap.seccomp import is_supported
+from ferrule_confinement.seccomp import is_supported
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +68,7 @@ def examine(path: str, workspace: str, cache: str) -> Finding:
             None, "bubblewrap (bwrap) is not installed; install it, as in `apt install bubblewrap`"
         )
     key = _key(program)
-    failure = None if _remembered(cache) == key else _try(program)
+    failure = None if _remembered(cache) == key else try_out(program)
     if failure is None:
         _remember(cache, key)
     else:
@@ -81,7 +81,7 @@ def examine(path: str, workspace: str, cache: str) -> Finding:
     return Finding(program, f"commands run in {program} with namespaces and a system call filter")
 
 
-def _try(program: str) -> str | None:
+def try_out(program: str) -> str | None:
     """Run bubblewrap once; returns what went wrong."""
     argv: Sequence[str] = (program, *_TRIAL, "--", "/bin/sh", "-c", "exit 0")
     try:

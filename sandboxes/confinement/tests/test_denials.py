@@ -2,8 +2,8 @@
 
 import pytest
 
+from ferrule_confinement.denials import classify
 from ferrule_hookspecs.sandbox import CommandResult, ResolvedPolicy, WritableRoot
-from ferrule_sandbox_bubblewrap.denials import classify
 
 
 @pytest.fixture

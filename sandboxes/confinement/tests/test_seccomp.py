@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from ferrule_sandbox_bubblewrap.seccomp import filter_program
+from ferrule_confinement.seccomp import filter_program
 
 ALLOW, KILL = 0x7FFF0000, 0x80000000
 REFUSE, ABSENT = 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS

@@ -1,0 +1,1 @@
+"""What sandboxes on Linux share: the system call filter, bounds, and the reading of failures."""
