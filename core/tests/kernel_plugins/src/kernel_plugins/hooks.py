@@ -25,6 +25,11 @@ def ferrule_context_fragments(context):
 
 
 @hookimpl
+def ferrule_models(context, model):
+    return _called("ferrule_models", context=context, model=model)
+
+
+@hookimpl
 def ferrule_tool_rewrite(call, turn):
     return _called("ferrule_tool_rewrite", call=call, turn=turn)
 
