@@ -276,7 +276,8 @@ def test_usage_is_what_the_last_record_says():
     assert spent_so_far([]).tokens["totalTokens"] == 0
     assert spent_so_far(records(("token_usage_record", ours))).tokens["inputTokens"] == 5
     both = records(("token_usage_record", ours), ("token_usage_record", codex))
-    assert (spent_so_far(both).tokens["totalTokens"], spent_so_far(both).tokens["outputTokens"]) == (9, 0)
+    spent = spent_so_far(both).tokens
+    assert (spent["totalTokens"], spent["outputTokens"]) == (9, 0)
 
 
 def test_a_fork_is_a_whole_thread_of_its_own(tmp_path):
