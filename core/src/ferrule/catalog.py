@@ -12,6 +12,8 @@ from typing import Final
 CATALOG: Final[dict[str, dict[str, str]]] = {
     "ferrule.plugins": {
         "apply_patch": "ferrule-apply-patch",
+        "bubblewrap": "ferrule-sandbox-bubblewrap",
+        "files": "ferrule-files",
         "models": "ferrule-models",
         "notify": "ferrule-notify",
     },
@@ -29,6 +31,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "completion": "ferrule-core",
         "config": "ferrule-core",
         "demo": "ferrule-replay",
+        "doctor": "ferrule-core",
         "exec": "ferrule-exec",
         "help": "ferrule-manual",
         "import": "ferrule-import-codex",
