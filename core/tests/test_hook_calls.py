@@ -42,6 +42,14 @@ def test_hook_ferrule_tools_cannot_take_a_name_that_is_taken(plain, stage):
     assert any("note" in params["message"] for params in bench.of("warning"))
 
 
+def test_hook_ferrule_models(plain, stage):
+    plain()
+
+    (arguments,) = calls_of(stage, "ferrule_models")
+    assert arguments["model"] == "test-model"
+    assert arguments["context"].thread_id
+
+
 def test_hook_ferrule_context_fragments(plain, stage):
     plain(ferrule_context_fragments=[ContextFragment("House rule: be kind.")])
 
