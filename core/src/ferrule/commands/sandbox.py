@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from ferrule.environment import command_environment
 from ferrule.policy import mode_to_policy, resolve_policy
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from types import FrameType
 
+    from ferrule.host import LocalHost
     from ferrule_hookspecs.host import Host
     from ferrule_hookspecs.sandbox import Capabilities, Launch, ResolvedPolicy, SandboxBackend
 
@@ -110,7 +111,8 @@ def _run(arguments: Namespace, cwd: str, host: Host) -> int:
         extra_roots=[os.path.join(cwd, root) for root in arguments.add_dir],
         deny_read=arguments.deny_read,
     )
-    backend = _backend(PluginContext(host.home, config.values, cwd, environ=host.environ), policy)
+    context = PluginContext(host.home, config.values, cwd, environ=host.environ)
+    backend = _backend(cast("LocalHost", host), context, policy)
     try:
         if arguments.json_probe:
             return _show(backend.name, backend.probe())
@@ -126,12 +128,11 @@ def _run(arguments: Namespace, cwd: str, host: Host) -> int:
         _close(backend)
 
 
-def _backend(context: PluginContext, policy: ResolvedPolicy) -> SandboxBackend:
+def _backend(host: LocalHost, context: PluginContext, policy: ResolvedPolicy) -> SandboxBackend:
     from ferrule.backend_choice import choose_backend
-    from ferrule.index import load_index
     from ferrule.manager import PluginManager
 
-    manager = PluginManager(load_index(context.environ), context.config, report=_warn)
+    manager = PluginManager(host.index, context.config, report=_warn)
     name = str(context.config.get("sandbox_backend") or "auto")
     return choose_backend(manager, name, context, policy, _warn)
 
