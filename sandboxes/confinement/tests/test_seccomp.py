@@ -5,8 +5,10 @@ import struct
 
 import pytest
 
-from ferrule_confinement.seccomp import filter_program
+from ferrule_confinement.seccomp import Refusals, filter_program
 
+UNREACHABLE, READ_ONLY = 0x00050000 | errno.ENETUNREACH, 0x00050000 | errno.EROFS
+UNSUPPORTED = 0x00050000 | errno.EOPNOTSUPP
 ALLOW, KILL = 0x7FFF0000, 0x80000000
 REFUSE, ABSENT = 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -34,6 +36,16 @@ CALLS = {
     "socketpair": (53, 199),
     "landlock_create_ruleset": (444, 444),
     "seccomp": (317, 277),
+    "shmget": (29, 194),
+    "mq_open": (240, 180),
+    "pidfd_open": (434, 434),
+    "fsetxattr": (190, 7),
+    "getxattr": (191, 8),
+    "prlimit64": (302, 261),
+    "utimensat": (280, 88),
+    "fchownat": (260, 54),
+    "truncate": (76, 45),
+    "ftruncate": (77, 46),
 }
 
 
@@ -46,6 +58,8 @@ def judge(program, architecture, number, *arguments):
         at += 1
         if operation == 0x20:
             accumulator = struct.unpack_from("=I", data, operand)[0]
+        elif operation == 0x54:
+            accumulator &= operand
         elif operation == 0x06:
             return operand
         else:
@@ -103,6 +117,54 @@ def judge(program, architecture, number, *arguments):
 def test_verdicts(machine, call, arguments, verdict):
     number = CALLS[call][list(AUDIT).index(machine)]
     assert judge(filter_program(machine), AUDIT[machine], number, *arguments) == verdict
+
+
+@pytest.mark.parametrize("machine", AUDIT)
+@pytest.mark.parametrize(
+    ("refusal", "call", "arguments", "verdict"),
+    [
+        ("internet", "socket", (2, 1, 0), UNREACHABLE),
+        ("internet", "socket", (10, 2, 0), UNREACHABLE),
+        ("internet", "socket", (1, 1, 0), ALLOW),
+        ("internet", "socket", (16, 3, 0), ALLOW),
+        ("internet", "socket", (17, 3, 0), REFUSE),
+        ("internet", "socketpair", (1, 2, 0), ALLOW),
+        ("local_sockets", "socket", (1, 1, 0), REFUSE),
+        ("local_sockets", "socket", (2, 1, 0), ALLOW),
+        ("local_sockets", "socketpair", (1, 0x80801, 0), ALLOW),
+        ("local_sockets", "socketpair", (1, 5, 0), ALLOW),
+        ("local_sockets", "socketpair", (1, 0x80802, 0), REFUSE),
+        ("machine_objects", "shmget", (), ABSENT),
+        ("machine_objects", "mq_open", (), ABSENT),
+        ("machine_objects", "pidfd_open", (), ABSENT),
+        ("machine_objects", "fsetxattr", (), UNSUPPORTED),
+        ("machine_objects", "getxattr", (), ALLOW),
+        ("machine_objects", "prlimit64", (0, 7), ALLOW),
+        ("machine_objects", "prlimit64", (1, 7), REFUSE),
+        ("metadata", "fchmod", (3, 0o755), READ_ONLY),
+        ("metadata", "fchownat", (), READ_ONLY),
+        ("metadata", "utimensat", (), READ_ONLY),
+        ("path_truncation", "truncate", (), REFUSE),
+        ("path_truncation", "ftruncate", (), ALLOW),
+        ("path_truncation", "openat", (3, 0, 0o1000, 0), REFUSE),
+        ("path_truncation", "openat", (3, 0, 0o1003, 0), REFUSE),
+        ("path_truncation", "openat", (3, 0, 0o1101, 0o644), ALLOW),
+        ("path_truncation", "openat", (3, 0, 0o1002, 0), ALLOW),
+        ("path_truncation", "openat", (3, 0, 0o1102, 0o4755), REFUSE),
+    ],
+)
+def test_verdicts_where_namespaces_are_missing(machine, refusal, call, arguments, verdict):
+    number = CALLS[call][list(AUDIT).index(machine)]
+    program = filter_program(machine, Refusals(**{refusal: True}))
+    assert judge(program, AUDIT[machine], number, *arguments) == verdict
+
+
+def test_what_is_refused_on_top_is_not_refused_to_others():
+    calls = ("shmget", "pidfd_open", "fsetxattr", "truncate", "utimensat")
+    for machine, column in (("x86_64", 0), ("aarch64", 1)):
+        for call in calls:
+            number = CALLS[call][column]
+            assert judge(filter_program(machine), AUDIT[machine], number) == ALLOW
 
 
 @pytest.mark.parametrize("machine", AUDIT)
