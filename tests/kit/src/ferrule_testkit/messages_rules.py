@@ -20,11 +20,11 @@ _IMAGE_TYPES: Final = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
 _MOST_CACHE_MARKS: Final = 4
 _LEAST_BUDGET: Final = 1024
+_REQUIRED: Final = ("model", "max_tokens", "messages")
 _KEYS: Final = frozenset(
-    ("model", "max_tokens", "messages", "system", "tools", "tool_choice", "stream", "thinking")
-    + ("output_config", "metadata", "stop_sequences", "temperature", "top_p", "top_k")
-    + ("service_tier", "cache_control")
+    (*_REQUIRED, "system", "tools", "tool_choice", "stream", "thinking", "output_config")
 )
+"""Every key a request may have here; the real API knows more, which no provider of ours sends."""
 _BLOCKS: Final = {
     "user": ("text", "image", "tool_result"),
     "assistant": ("text", "thinking", "redacted_thinking", "tool_use"),
@@ -58,7 +58,7 @@ def _check(body: _Table, headers: Mapping[str, str]) -> None:
     _must("anthropic-version" in headers, "anthropic-version: header is required")
     for key in body:
         _must(key in _KEYS, f"{key}: Extra inputs are not permitted")
-    for key, type_ in (("model", str), ("max_tokens", int), ("messages", list)):
+    for key, type_ in zip(_REQUIRED, (str, int, list), strict=True):
         _must(isinstance(body.get(key), type_), f"{key}: Field required")
     _must(body["max_tokens"] >= 1, "max_tokens: Input should be greater than or equal to 1")
     _check_system(body)
