@@ -75,3 +75,18 @@ def test_a_plain_server_behind_an_https_url_is_an_error_in_words(model_server, t
     url = model_server.base_url.replace("http:", "https:")
     error = talk(base_url=url, request_max_retries=0).error
     assert f"cannot reach {url}/responses: " in str(error)
+
+
+def test_a_websocket_trusts_the_named_authority_as_well(
+    secure_server, certificate, talk, monkeypatch
+):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    heard = talk(base_url=secure_server.base_url, supports_websockets=True)
+    assert heard.of(ItemDone)[0].item == message("a")
+    assert len(secure_server.messages) == 1
+
+
+def test_a_websocket_is_refused_where_nobody_vouches(secure_server, talk):
+    error = talk(base_url=secure_server.base_url, supports_websockets=True).error
+    assert "could not be opened: self-signed certificate; going on over HTTP" in str(error)
+    assert secure_server.messages == []

@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 import anyio
+from anyio.lowlevel import checkpoint
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 from websockets.protocol import State
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ferrule_wire.channel import Target
 
 _CLOSING_S: Final = 0.05
+_LOOP_PASSES: Final = 3  # to read the end of a stream, to close its transport, to take note
 _MESSAGE_TOO_BIG: Final = 1009
 _IDLE: Final = "idle timeout waiting for a message"
 
@@ -38,9 +40,10 @@ class Connection:
         self._socket = socket
         self._idle_timeout_s = idle_timeout_s
 
-    @property
-    def is_open(self) -> bool:
-        """Whether neither side has ended it, as far as is known."""
+    async def is_open(self) -> bool:
+        """Whether neither side has ended it, as far as can be known."""
+        for _ in range(_LOOP_PASSES):  # what has arrived by now is taken in first
+            await checkpoint()
         return self._socket.state is State.OPEN
 
     async def send(self, message: bytes) -> None:

@@ -29,6 +29,9 @@ class HttpTransport:
 
         self._exchange.prewarm()
 
+    async def warm_up(self, request: ModelRequest) -> None:
+        """Do nothing: the server of one request knows nothing of the next."""
+
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Send one request and yield what comes back, ending with `Completed`."""
         from ferrule_responses.body import encode_request

@@ -30,6 +30,10 @@ class Transport(Protocol):
         """Import what a request needs."""
         ...
 
+    async def warm_up(self, request: ModelRequest) -> None:
+        """Prepare the server for a session's first request."""
+        ...
+
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Send one request."""
         ...
@@ -61,6 +65,10 @@ class ResponsesProvider:
     def prewarm(self) -> None:
         """Import what a request needs; may run in any thread."""
         self._transport.prewarm()
+
+    async def warm_up(self, request: ModelRequest) -> None:
+        """Have the server read what a session's first request will begin with, where it can."""
+        await self._transport.warm_up(request)
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Send one request and yield what comes back, ending with `Completed`."""

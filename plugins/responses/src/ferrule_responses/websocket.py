@@ -149,7 +149,7 @@ class WebSocketTransport:
 
     async def _connected(self, thread_id: str) -> Connection:
         """Return the connection; one that was closed meanwhile is opened anew, as HTTP does it."""
-        if self._connection is not None and self._connection.is_open:
+        if self._connection is not None and await self._connection.is_open():
             return self._connection
         self._chain.forget()
         try:

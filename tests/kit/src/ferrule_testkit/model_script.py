@@ -49,8 +49,8 @@ class Turn(TypedDict, total=False):
     `delay` waits before the answer, `item_delay` before each item, `delta_delay` after each text
     delta. `drop` closes the connection without an answer, `cut_after` after that many events,
     `hang` leaves the stream open. `no_completed`, `failed` and `incomplete` end the stream
-    otherwise than well. `times` repeats the turn. In items `{{re:PATTERN}}` stands for group 1 of
-    its last match in the request's input.
+    otherwise than well. `close` ends a WebSocket with that code. `times` repeats the turn. In items
+    `{{re:PATTERN}}` stands for group 1 of its last match in the request's input.
     """
 
     items: list[Item | Pause]
@@ -63,6 +63,7 @@ class Turn(TypedDict, total=False):
     item_delay: float
     delta_delay: float
     drop: bool
+    close: int
     cut_after: int
     hang: bool
     no_completed: bool

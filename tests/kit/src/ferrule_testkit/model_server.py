@@ -1,5 +1,7 @@
 """A scripted model: an HTTP server that speaks model APIs and says what it is told to.
 
+The Responses API it speaks over a WebSocket as well, when a client asks to upgrade.
+
 Also a program: `python -m ferrule_testkit.model_server script.json --port 0` prints its port and
 serves until it is ended.
 """
@@ -13,17 +15,19 @@ import ssl
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
 from typing import Any, Final
 
-from ferrule_testkit.model_script import Script, Turn, Wire, http_chunk
+from ferrule_testkit.model_script import RESPONSES, Script, Turn, Wire, http_chunk
 from ferrule_testkit.model_wires import wire_at
 
+_MESSAGE: Final = "MESSAGE"
 _NO_MODELS: Final = {"models": [], "data": [], "object": "list"}
 _NOT_FOUND: Final = {"error": {"message": "not found"}}
 _DEFAULT_ERROR: Final = {"error": {"message": "scripted error", "type": "error", "code": None}}
@@ -40,6 +44,7 @@ class RecordedRequest:
         raw: The body's bytes.
         at: Seconds on the monotonic clock.
         connection: The client's port, the same as long as a connection is kept.
+        whole_input: Of a WebSocket message, what it stands for with all that came before it.
     """
 
     method: str
@@ -48,6 +53,7 @@ class RecordedRequest:
     raw: bytes
     at: float
     connection: int
+    whole_input: Sequence[Any] = ()
 
     @cached_property
     def body(self) -> dict[str, Any]:
@@ -62,6 +68,8 @@ class _State:
     lock: threading.Lock = field(default_factory=threading.Lock)
     connections: set[socket.socket] = field(default_factory=set[socket.socket])
     closing: threading.Event = field(default_factory=threading.Event)
+    upgrade_status: int | None = HTTPStatus.SWITCHING_PROTOCOLS
+    upgrade_headers: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class ScriptedModelServer:
@@ -107,6 +115,23 @@ class ScriptedModelServer:
         """The model requests so far."""
         with self._state.lock:
             return [request for request in self._state.requests if request.method == "POST"]
+
+    @property
+    def messages(self) -> list[RecordedRequest]:
+        """The model requests that came over WebSockets so far, warm-ups included."""
+        with self._state.lock:
+            return [request for request in self._state.requests if request.method == _MESSAGE]
+
+    @property
+    def upgrades(self) -> list[RecordedRequest]:
+        """The requests for a WebSocket so far, whatever became of them."""
+        with self._state.lock:
+            return [request for request in self._state.requests if "upgrade" in request.headers]
+
+    def refuse_upgrades(self, status: int | None, **headers: str) -> None:
+        """From now on answer requests for a WebSocket with a status, or with None not at all."""
+        self._state.upgrade_status = status
+        self._state.upgrade_headers = headers
 
     def play(self, script: object) -> None:
         """Go on with another script; requests stay recorded."""
@@ -169,10 +194,49 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self._record(b"")
+        if self.headers.get("upgrade", "").lower() == "websocket":
+            self._upgrade()
+            return
         if "models" in self.path:
             self._answer_json(200, self.server.state.script.models or _NO_MODELS)
         else:
             self._answer_json(404, _NOT_FOUND)
+
+    def _upgrade(self) -> None:
+        state = self.server.state
+        self.close_connection = True
+        status = state.upgrade_status
+        if status is None:
+            self.connection.recv(1)  # returns when the client or the server gives up
+        elif status != HTTPStatus.SWITCHING_PROTOCOLS:
+            self._answer_json(status, _NOT_FOUND, {"headers": state.upgrade_headers})
+        elif wire_at(self.path) is not RESPONSES:
+            self._answer_json(404, _NOT_FOUND)
+        else:
+            from ferrule_testkit.model_socket import ModelSocket, SocketDesk
+
+            lines = [f"{name}: {value}" for name, value in self.headers.items()]
+            upgrade = "\r\n".join([self.requestline, *lines, "", ""]).encode("latin-1")
+            desk = SocketDesk(self._next_turn, self._record_message, state.closing)
+            ModelSocket(self.connection, desk).serve(upgrade)
+            self._hang_up()
+
+    def _next_turn(self, body: str) -> Turn:
+        with self.server.state.lock:
+            return self.server.state.script.next_turn(body)
+
+    def _record_message(self, message: bytes, whole_input: Sequence[Any]) -> int:
+        return self._add(
+            RecordedRequest(
+                method=_MESSAGE,
+                path=self.path,
+                headers={},
+                raw=message,
+                at=time.monotonic(),
+                connection=self.client_address[1],
+                whole_input=whole_input,
+            )
+        )
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
@@ -186,8 +250,7 @@ class _Handler(BaseHTTPRequestHandler):
         if wire.refuse and (refusal := wire.refuse(raw, headers)):
             self._answer_json(*refusal)
             return
-        with state.lock:
-            turn = state.script.next_turn(raw.decode("utf-8", "replace"))
+        turn = self._next_turn(raw.decode("utf-8", "replace"))
         if state.closing.wait(turn.get("delay", 0)):
             return
         if turn.get("drop"):
@@ -206,6 +269,9 @@ class _Handler(BaseHTTPRequestHandler):
             at=time.monotonic(),
             connection=self.client_address[1],
         )
+        return self._add(request)
+
+    def _add(self, request: RecordedRequest) -> int:
         with self.server.state.lock:
             self.server.state.requests.append(request)
             return len(self.server.state.requests)
