@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from ferrule import __version__
 from ferrule.cli import take_apart
 
 PYPROJECT = """\
@@ -55,7 +56,7 @@ def acme(tmp_path):
 )
 def test_version(ferrule, argv):
     run = ferrule(*argv)
-    assert (run.returncode, run.stdout, run.stderr) == (0, "ferrule 0.1.0\n", "")
+    assert (run.returncode, run.stdout, run.stderr) == (0, f"ferrule {__version__}\n", "")
 
 
 def modules_after(ferrule, *argv):

@@ -10,16 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = Path(__file__).parent / "packages"
-LEAN = (
-    "ferrule-core",
-    "ferrule-exec",
-    "ferrule-shell",
-    "ferrule-apply-patch",
-    "ferrule-responses",
-    "ferrule-sandbox-bubblewrap",
-    "ferrule-sandbox-none",
-    "ferrule-reviewer-user",
-)
+LEAN = "ferrule-core[lean]"
 
 
 def uv(*arguments, **options):
@@ -87,7 +78,7 @@ def bare_environment(tmp_path, wheels):
 @pytest.fixture
 def lean_environment(bare_environment):
     """A virtual environment with the lean set."""
-    bare_environment.install(*LEAN)
+    bare_environment.install(LEAN)
     return bare_environment
 
 

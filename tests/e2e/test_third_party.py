@@ -4,8 +4,6 @@ Each case builds real wheels and installs them into a fresh environment with the
 """
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -29,7 +27,7 @@ def test_the_lean_set_is_small_and_runs_a_turn(lean_environment, run_in, model_s
 
     assert finished.returncode == 0, finished.stderr
     assert finished.items("command_execution")[0]["aggregated_output"] == "hi\n"
-    assert len(lean_environment.installed()) <= 40
+    assert len(lean_environment.installed()) <= 20
 
 
 def test_a_stranger_s_tool_is_offered_checked_and_run(lean_environment, run_in, model_server):
@@ -152,7 +150,7 @@ def test_a_hostile_plugin_leaves_the_session_alive_and_the_user_informed(
 
 
 def test_without_any_plugin_the_kernel_starts_and_says_what_is_missing(bare_environment, run_in):
-    bare_environment.install("ferrule-core")
+    bare_environment.install("ferrule-core[commands]")
 
     listed = run_in(bare_environment, "plugins", "list")
     missing = run_in(bare_environment, "exec", "hello")
@@ -173,15 +171,3 @@ def test_every_wheel_installs_together_and_the_whole_set_runs(
 
     assert finished.returncode == 0, finished.stderr
     assert finished.items("agent_message")[0]["text"] == "done"
-
-
-@pytest.mark.slow
-def test_pip_itself_installs_the_wheels(tmp_path, wheels, environment_at, run_in, model_server):
-    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
-    pip = [tmp_path / "venv" / "bin" / "python", "-m", "pip", "install", "-q"]
-    subprocess.run([*pip, "--find-links", wheels, "ferrule"], check=True, capture_output=True)
-    model_server.play([[function_call("exec_command", {"cmd": "echo hi"})], [message("done")]])
-
-    finished = run_in(environment_at(tmp_path / "venv"), "exec", "--json", "go")
-
-    assert finished.items("command_execution")[0]["aggregated_output"] == "hi\n"
