@@ -136,7 +136,7 @@ class RolloutWriter:
             "type": type_,
             "payload": payload,
         }
-        line = _encode(record)
+        line = encode_record(record)
         if self._fd is None:
             self._fd = self._create(type_)
         self._write(self._fd, line)
@@ -186,7 +186,8 @@ class RolloutWriter:
             ) from error
 
 
-def _encode(record: RolloutRecord) -> bytes:
+def encode_record(record: RolloutRecord) -> bytes:
+    """Return the line that holds a record."""
     text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
     try:
         return text.encode() + b"\n"

@@ -17,7 +17,7 @@ from ferrule.thread_lock import ThreadLock, sweep
 from ferrule_hookspecs.errors import StoreError, ThreadNotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ferrule.thread_index import ThreadIndex
     from ferrule_hookspecs.plugins import PluginContext
@@ -35,10 +35,31 @@ class JsonlStore:
 
     def create(self, thread_id: str, *, created_at: float) -> ThreadWriter:
         """Begin a new thread; its file is made by the first append."""
-        if not is_thread_id(thread_id):
-            raise StoreError(f"{thread_id!r} cannot name a thread; use letters, digits and -")
+        _require_id(thread_id)
         lock = ThreadLock.acquire(self._locks, thread_id)
         return RolloutWriter(thread_id, self._files.new_path(thread_id, created_at), lock)
+
+    def add(
+        self,
+        thread_id: str,
+        records: Iterable[RolloutRecord],
+        *,
+        created_at: float,
+        archived: bool = False,
+    ) -> bool:
+        """Store a whole thread that was kept elsewhere: all of it or nothing."""
+        from ferrule.whole_thread import write_thread  # not needed where a thread only runs
+
+        _require_id(thread_id)
+        path = self._files.new_path(thread_id, created_at)
+        lock = ThreadLock.acquire(self._locks, thread_id)
+        try:
+            if self._files.locate(thread_id) is not None:
+                return False
+            write_thread(self._files.archive / path.name if archived else path, records)
+            return True
+        finally:
+            lock.release()
 
     def open(self, thread_id: str) -> ThreadWriter:
         """Continue a thread, its torn end mended."""
@@ -163,6 +184,11 @@ class JsonlStore:
         from ferrule.thread_index import ThreadIndex  # SQLite is slow to import
 
         return ThreadIndex(self._files)
+
+
+def _require_id(thread_id: str) -> None:
+    if not is_thread_id(thread_id):
+        raise StoreError(f"{thread_id!r} cannot name a thread; use letters, digits and -")
 
 
 def _require_active(file: RolloutFile) -> None:

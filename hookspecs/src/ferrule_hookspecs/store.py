@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NotRequired, Protocol
 from typing_extensions import TypedDict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 RecordType = Literal[
     "session_meta", "turn_context", "response_item", "event_msg", "compacted", "token_usage_record"
@@ -104,6 +104,33 @@ class ThreadStore(Protocol):
 
     def create(self, thread_id: str, *, created_at: float) -> ThreadWriter:
         """Begin a new thread; nothing is stored before the first append."""
+        ...
+
+    def add(
+        self,
+        thread_id: str,
+        records: Iterable[RolloutRecord],
+        *,
+        created_at: float,
+        archived: bool = False,
+    ) -> bool:
+        """Store a whole thread that was kept elsewhere, with its times: all of it or nothing.
+
+        Args:
+            thread_id: Its id.
+            records: Read once and in order; the first is its `session_meta`. They are numbered
+                anew.
+            created_at: When it began, in Unix seconds.
+            archived: Put it away at once.
+
+        Returns:
+            Whether it was stored: a thread of that id may be there already, and is left as it is
+            without a record being read.
+
+        Raises:
+            StoreError: It cannot be written.
+            ThreadBusyError: Somebody else is storing it.
+        """
         ...
 
     def open(self, thread_id: str) -> ThreadWriter:
