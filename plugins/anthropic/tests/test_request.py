@@ -96,6 +96,16 @@ def test_tools_are_offered_in_the_form_of_the_api(sent, make_request):
     assert freeform["cache_control"] == {"type": "ephemeral"}
 
 
+def test_alternatives_at_the_top_of_a_schema_are_told_in_words(sent, make_request):
+    alternatives = [{"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"title": "b"}]
+    parameters = {"type": "object", "properties": {"b": {}}, "anyOf": alternatives}
+    tool = FunctionSchema("either", "Does.", parameters)
+    (block,) = sent(make_request(tools=[tool])).body["tools"]
+    assert block["input_schema"]["properties"] == {"a": {"type": "string"}, "b": {}}
+    assert block["description"].startswith("Does.")
+    assert json.dumps({"anyOf": alternatives}) in block["description"]
+
+
 def test_parallel_calls_can_be_forbidden(sent, make_request):
     request = make_request(tools=[RUN], parallel_tool_calls=False)
     expected = {"type": "auto", "disable_parallel_tool_use": True}
@@ -330,6 +340,9 @@ def test_settings_override_how_thinking_is_asked_for(sent, make_request):
     assert told == {"type": "enabled", "budget_tokens": 2_000}
     claude = make_request(model="claude-opus-5", reasoning_effort="low")
     assert "thinking" not in sent(claude, thinking="off").body
+    told = sent(claude, thinking="between_tools").body
+    assert told["thinking"] == {"type": "between_tools"}
+    assert told["output_config"] == {"effort": "low"}
 
 
 def test_summaries_can_be_declined(sent, make_request):
@@ -369,7 +382,10 @@ def test_betas_are_sent_once_each(sent, make_request):
     [
         ({"max_token": 1}, "`settings.max_token` .* is not known"),
         ({"max_tokens": 0}, "must be a number, one or more"),
-        ({"thinking": "loud"}, "must be one of auto, adaptive, budget, off"),
+        (
+            {"thinking": "loud"},
+            "must be one of auto, adaptive, budget, between_tools, disabled, off",
+        ),
         ({"betas": "one"}, "must be a list of strings"),
     ],
 )

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from ferrule_anthropic.caching import mark_for_caching
 from ferrule_anthropic.content import Block, text_block
 from ferrule_anthropic.conversation import Prompt, prompt_of
-from ferrule_anthropic.names import wire_name
 from ferrule_anthropic.thinking import thinking_plan
-from ferrule_hookspecs.tools import FunctionSchema
+from ferrule_anthropic.tools import tool_block
 from ferrule_wire.identity import stream_headers
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from ferrule_anthropic.settings import MessagesSettings
     from ferrule_anthropic.thinking import ThinkingPlan
     from ferrule_hookspecs.provider import ModelRequest
-    from ferrule_hookspecs.tools import FreeformSchema, ToolSchema
 
 _VERSION: Final = "2023-06-01"
 _SAFE_MAX_TOKENS: Final = 32_000
@@ -47,7 +45,7 @@ def encode_request(
     plan = thinking_plan(request, settings, max_tokens)
     prompt = prompt_of(request.input, unreadable=unreadable)
     prompt.system.extend(_schema_in_words(request, settings))
-    tools = [_tool(schema) for schema in request.tools]
+    tools = [tool_block(schema) for schema in request.tools]
     if settings.cache_ttl != "off":
         mark_for_caching(tools, prompt, settings.cache_ttl)
     if _needs_missing_thoughts(plan, prompt):
@@ -80,31 +78,6 @@ def _headers(betas: Sequence[str]) -> dict[str, str]:
     if betas:
         headers["anthropic-beta"] = ",".join(dict.fromkeys(betas))
     return headers
-
-
-def _tool(schema: ToolSchema) -> Block:
-    if isinstance(schema, FunctionSchema):
-        parameters = {"type": "object", **schema.parameters}
-        return _tool_block(schema.name, schema.description, parameters)
-    parameters = {
-        "type": "object",
-        "properties": {"input": {"type": "string", "description": "The text, as it is."}},
-        "required": ["input"],
-        "additionalProperties": False,
-    }
-    return _tool_block(schema.name, _with_format(schema), parameters)
-
-
-def _tool_block(name: str, description: str, parameters: Mapping[str, object]) -> Block:
-    return {"name": wire_name(name), "description": description, "input_schema": parameters}
-
-
-def _with_format(schema: FreeformSchema) -> str:
-    kind = "this Lark grammar" if schema.syntax == "lark" else "this regular expression"
-    return (
-        f"{schema.description}\n\nThe tool takes plain text: put all of it into `input`, without"
-        f" JSON or a code fence inside. The text follows {kind}:\n\n{schema.definition}"
-    )
 
 
 def _tool_choice(request: ModelRequest) -> Block | None:

@@ -9,12 +9,12 @@ from ferrule_hookspecs.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-Thinking = Literal["auto", "adaptive", "budget", "off"]
+Thinking = Literal["auto", "adaptive", "budget", "between_tools", "disabled", "off"]
 CacheTtl = Literal["5m", "1h", "off"]
 SchemaMeans = Literal["native", "instructions"]
 
 _CHOICES: Final = {
-    "thinking": ("auto", "adaptive", "budget", "off"),
+    "thinking": ("auto", "adaptive", "budget", "between_tools", "disabled", "off"),
     "cache_ttl": ("5m", "1h", "off"),
     "output_schema": ("native", "instructions"),
 }
@@ -26,7 +26,8 @@ class MessagesSettings(NamedTuple):
     Attributes:
         max_tokens: Most tokens of one answer; None takes what is known about the model.
         betas: Values of the header `anthropic-beta`.
-        thinking: How thinking is asked for; `auto` goes by the model's name.
+        thinking: How thinking is asked for: by the model's name (`auto`), left to the model with an
+            effort, with a budget of tokens, by one of the API's own values, or not at all (`off`).
         thinking_budget: Tokens to think with, where thinking has a budget; None goes by effort.
         cache_ttl: How long the server keeps a prompt; `off` asks for no caching.
         output_schema: How a schema for the answer is sent: by the API's own means or in words.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ferrule_anthropic.settings import MessagesSettings
     from ferrule_hookspecs.provider import ModelRequest
 
-Form = Literal["adaptive", "budget", "off"]
+Form = Literal["adaptive", "budget", "between_tools", "disabled", "off"]
 
 INTERLEAVED_BETA: Final = "interleaved-thinking-2025-05-14"
 """Lets models with a budget think between calls, too; adaptive ones do it anyway."""
@@ -53,17 +53,19 @@ def thinking_plan(
     request: ModelRequest, settings: MessagesSettings, max_tokens: int
 ) -> ThinkingPlan:
     """Plan a request's thinking from its effort, its model and the settings."""
-    info = request.model_info
-    effort = request.reasoning_effort or (info.default_effort if info else None)
+    effort = request.reasoning_effort
+    known = request.model_info.reasoning_efforts if request.model_info else ()
     form = _form(request.model) if settings.thinking == "auto" else settings.thinking
-    if form == "adaptive":
-        known = info.reasoning_efforts if info else ()
-        display = "omitted" if request.reasoning_summary == "none" else "summarized"
-        thinking = {"type": "adaptive", "display": display}
-        return ThinkingPlan(None if effort == "none" else thinking, _advice(effort, known))
+    if form == "off":
+        return ThinkingPlan()
     if form == "budget":
         return _with_budget(effort, settings, max_tokens)
-    return ThinkingPlan()
+    if form != "adaptive":
+        return ThinkingPlan({"type": form}, _advice(effort, known))
+    if effort == "none":  # some models think all the same, and refuse to be told not to
+        return ThinkingPlan(None, _advice(effort, known))
+    display = "omitted" if request.reasoning_summary == "none" else "summarized"
+    return ThinkingPlan({"type": "adaptive", "display": display}, _advice(effort, known))
 
 
 def _form(model: str) -> Form:

@@ -17,6 +17,8 @@ _Table = Mapping[str, Any]
 _TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _CALL_ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
 _IMAGE_TYPES: Final = ("image/jpeg", "image/png", "image/gif", "image/webp")
+_THINKING: Final = ("adaptive", "enabled", "disabled", "between_tools")
+_COMBINERS: Final = frozenset(("oneOf", "allOf", "anyOf"))
 _EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
 _MOST_CACHE_MARKS: Final = 4
 _LEAST_BUDGET: Final = 1024
@@ -87,6 +89,11 @@ def _check_tools(body: _Table) -> None:
         _must(is_named, f"{place}.name: String should match pattern '{_TOOL_NAME.pattern}'")
         schema = _table(tool.get("input_schema"), f"{place}.input_schema")
         _must(schema.get("type") == "object", f"{place}.input_schema.type: Field required")
+        _must(
+            _COMBINERS.isdisjoint(schema),
+            f"{place}.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top"
+            " level",
+        )
     _must(tools or "tool_choice" not in body, "tool_choice: may only be given with tools")
 
 
@@ -196,7 +203,7 @@ def _check_redacted(block: _Table, place: str) -> None:
 def _check_thinking(body: _Table) -> None:
     thinking = _table(body.get("thinking", {"type": "disabled"}), "thinking")
     kind = thinking.get("type")
-    _must(kind in ("adaptive", "enabled", "disabled"), "thinking.type: unknown")
+    _must(kind in _THINKING, f"thinking.type: should be one of {', '.join(_THINKING)}")
     if kind != "enabled":
         return
     budget = thinking.get("budget_tokens", 0)
