@@ -13,6 +13,7 @@ import os
 import stat
 import sys
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict, cast
 
@@ -109,7 +110,8 @@ class Index:
             temporary.write_text(json.dumps(self._cache), "utf-8")
             os.replace(temporary, self._path)
         except OSError:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):
+                temporary.unlink()
 
     def _with_probe(self, entry: Entry) -> Entry:
         row = self._cache["probes"].get(_probe_key(entry))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
@@ -82,4 +83,5 @@ def _write(path: Path, origins: Mapping[str, Origin]) -> None:
         temporary.write_text(json.dumps(origins, indent=1, sort_keys=True), "utf-8")
         os.replace(temporary, path)
     except OSError:  # a home that cannot be written only means that changes are not noticed
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()

@@ -35,14 +35,13 @@ def checks(examination: Examination) -> Iterator[Check]:
 
 def _files(config: LoadedConfig, home: Path) -> Check:
     files = [f"{layer.file} ({layer.name})" for layer in config.layers if layer.file]
-    options = [layer.source or layer.name for layer in config.layers[1:] if not layer.file]
+    others = [layer for layer in config.layers[1:] if layer.values and not layer.file]
     if not files:
         text = f"no file; the defaults count, and {home / 'config.toml'} would be yours"
     else:
         text = f"read, later ones win: {', '.join(files)}"
-    settings = [layer for layer in config.layers[1:] if not layer.file and layer.values]
-    if settings:
-        text += f"; also set by {', '.join(options[-len(settings) :])}"
+    if others:
+        text += f"; also set by {', '.join(layer.source or layer.name for layer in others)}"
     return Check("config.files", "ok", text)
 
 

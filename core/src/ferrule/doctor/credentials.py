@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
+from ferrule.doctor.program import run_program
 from ferrule_hookspecs.hooks import Check
 
 if TYPE_CHECKING:
@@ -90,25 +90,16 @@ def _from_command(auth: Mapping[str, object], environ: Mapping[str, str], home: 
     limit_s = limit / 1000 if isinstance(limit, int) else _COMMAND_S
     mend = "run it by hand, and correct `auth` of the provider"
     try:
-        ended = subprocess.run(
-            [program, *words],
-            cwd=str(auth.get("cwd") or home),
-            env=dict(environ),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=limit_s,
-            check=False,
-            start_new_session=True,
-        )
-    except subprocess.TimeoutExpired:
+        where = str(auth.get("cwd") or home)
+        ended = run_program([program, *words], environ=environ, limit_s=limit_s, cwd=where)
+    except TimeoutError:
         text = f"the token command {program!r} gave no token within {limit_s:g} s"
         return Key(Check(_ID, "fail", text, mend))
     except OSError as error:
         text = f"the token command {program!r} cannot be started: {error.strerror}"
         return Key(Check(_ID, "fail", text, mend))
-    token = ended.stdout.decode("utf-8", "replace").strip()
-    if ended.returncode or not token:
-        how = f"failed with exit code {ended.returncode}" if ended.returncode else "printed nothing"
+    token = ended.output.strip()
+    if ended.code or not token:
+        how = f"failed with exit code {ended.code}" if ended.code else "printed nothing"
         return Key(Check(_ID, "fail", f"the token command {program!r} {how}", mend))
     return Key(Check(_ID, "ok", f"{program!r} gave a token, {_length(token)}"), token)

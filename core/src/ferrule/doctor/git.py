@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from typing import TYPE_CHECKING, Final
 
+from ferrule.doctor.program import run_program
 from ferrule_hookspecs.hooks import Check
 
 if TYPE_CHECKING:
@@ -82,18 +82,12 @@ def _repository_folder(cwd: str) -> str:
 def _ask(program: str, words: list[str], examination: Examination) -> tuple[int, str]:
     """Run git; returns its exit code and what it said in one line."""
     try:
-        ended = subprocess.run(
-            [program, *words],
-            env=_environment(examination.environ),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_LIMIT_S,
-            check=False,
+        ended = run_program(
+            [program, *words], environ=_environment(examination.environ), limit_s=_LIMIT_S
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except OSError as error:
         return -1, str(error)
-    text = (ended.stdout if ended.returncode == 0 else ended.stderr).decode("utf-8", "replace")
-    return ended.returncode, " ".join(text.split())
+    return ended.code, " ".join((ended.errors if ended.code else ended.output).split())
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
