@@ -144,10 +144,12 @@ class ChatDecoder:
             self._take_content(content)
         else:
             self._take_parts(_tables(content))
-        for fragment in _tables(delta.get("tool_calls")):
-            self._send(self._calls.add(fragment))
+        fragments = _tables(delta.get("tool_calls"))
         if legacy := _table(delta.get("function_call")):
-            self._send(self._calls.add({"index": 0, "function": legacy}))
+            fragments.append({"index": 0, "function": legacy})
+        for fragment in fragments:
+            self.reply.close()
+            self._send(self._calls.add(fragment))
 
     def _take_parts(self, parts: Iterable[Mapping[str, object]]) -> None:
         """Take content that comes as a list, as Mistral's reasoning models write it."""

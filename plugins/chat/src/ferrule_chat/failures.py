@@ -23,7 +23,7 @@ _TOOLS_REFUSED: Final = re.compile(
     "|".join(
         (
             r"does not support (?:tools?|functions?|tool[ _]us|tool[ _]call|function[ _]call)",
-            r"(?:tools?|functions?|tool[ _]\w+|function[ _]\w+) (?:is|are) not (?:\w+ )?supported",
+            r"(?:tools?|functions?|tool[ _]\w+|function[ _]\w+)`? (?:is|are) not (?:\w+ )?supp",
             r"unsupported param(?:eter)?:? *.?tools",  # llama.cpp of old
             r"tools? param requires --jinja",  # llama.cpp started without templates
             r"requires --enable-auto-tool-choice",  # vLLM
@@ -39,6 +39,7 @@ _MODEL_MISSING: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _MODEL_STATUSES: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, 422)
+_MODEL_IS_MISSING: Final = "the server does not have the model"
 _LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104 -- named, not bound
 
 
@@ -60,6 +61,10 @@ def chat_failure(failure: HttpFailure) -> ProviderError:
         return overflow(said.message, failure.status)
     if says_tools_refused(words):
         return ProviderError(said.message, kind="badRequest", status=failure.status)
+    if failure.status in _MODEL_STATUSES and _MODEL_MISSING.search(words):
+        return ProviderError(
+            said.message, kind="badRequest", status=failure.status, details=_MODEL_IS_MISSING
+        )
     error = {"message": said.message, "code": said.code or None, "type": said.kind or None}
     return http_failure(failure._replace(body=json.dumps({"error": error})))
 
@@ -107,7 +112,7 @@ class Mends:
             return self._unreachable(error)
         if error.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             return f"{name} refused the request: {error}; {self._key_mend()}"
-        if error.status in _MODEL_STATUSES and _MODEL_MISSING.search(str(error)):
+        if error.details == _MODEL_IS_MISSING:
             mend = self._quirks.mend_model.format(model=model)
             mends = ", or ".join(filter(None, (mend, "choose another with `-m MODEL`")))
             return f"{name} has no model {model!r} ({error}); {mends}"
