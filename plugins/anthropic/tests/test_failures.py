@@ -187,9 +187,10 @@ def test_what_will_not_pass_ends_the_turn(model_server, talk, turn, says, kind):
             "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000",
         ),
         refusal(413, "request_too_large", "Request exceeds the maximum size"),
+        {"status": 413, "body": "<html>too large</html>"},
         ended("model_context_window_exceeded"),
     ],
-    ids=["too-long", "with-answer", "413", "in-the-middle"],
+    ids=["too-long", "with-answer", "413", "413-of-a-proxy", "in-the-middle"],
 )
 def test_a_conversation_that_is_too_long_is_known_as_such(model_server, talk, turn):
     model_server.play([turn])

@@ -1,11 +1,17 @@
 """What a request looks like on the wire."""
 
 import json
+import subprocess
+import sys
 
+import anyio
 import pytest
 
+from ferrule_anthropic.provider import AnthropicProvider
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.models import ModelInfo
+from ferrule_hookspecs.plugins import PluginContext
+from ferrule_hookspecs.provider import Completed
 from ferrule_hookspecs.tools import FreeformSchema, FunctionSchema
 from ferrule_testkit.model_items import function_call, message, reasoning
 
@@ -144,6 +150,17 @@ def test_what_one_response_said_is_one_message_whenever_its_results_came(message
     ]
     results = [block["tool_use_id"] for block in given[2]["content"]]
     assert results == ["a", "b"]
+
+
+def test_responses_of_a_server_that_gives_them_one_id_are_told_apart(messages):
+    given = messages(
+        said("user", "go"),
+        {**function_call("run", {}, call_id="a"), "id": "fc_x.0"},
+        output("a", "first"),
+        {**function_call("run", {}, call_id="b"), "id": "fc_x.0"},
+        output("b", "second"),
+    )
+    assert [each["role"][0] for each in given] == ["u", "a", "u", "a", "u"]
 
 
 def test_calls_of_another_api_are_kept_in_their_order(messages):
@@ -402,3 +419,50 @@ def test_equal_requests_are_equal_bytes_and_longer_ones_begin_alike(sent, make_r
     second = sent(make_request(input=longer, tools=[RUN], turn_id="turn-2"), cache_ttl="off")
     assert first.raw == same.raw
     assert second.raw.startswith(first.raw.removesuffix(b"]}"))
+
+
+def test_nothing_heavy_is_imported_on_the_way_to_a_plain_server(model_server):
+    model_server.play([[message("x")]])
+    program = f"""
+import asyncio, sys
+from pathlib import Path
+from ferrule_hookspecs.plugins import PluginContext
+from ferrule_anthropic.provider import AnthropicProvider
+assert "anyio" not in sys.modules, "constructing the class costs nothing"
+provider = AnthropicProvider(
+    PluginContext(home=Path("."), config={{}}, settings={{"base_url": "{model_server.base_url}"}})
+)
+from ferrule_hookspecs.provider import ModelRequest
+async def main():
+    async for _ in provider.stream(ModelRequest("t", "u", "m", [], [])):
+        pass
+    await provider.aclose()
+asyncio.run(main())
+heavy = {{"httpx", "httpcore", "h11", "certifi", "pydantic", "rich", "click", "hashlib"}}
+print(sorted(heavy & set(sys.modules)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env={"PATH": "/usr/bin:/bin"},
+    )
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_a_reader_that_stops_early_leaves_the_provider_usable(model_server, make_request, tmp_path):
+    model_server.play([{"items": [message("a b c")], "hang": True}, [message("again")]])
+    settings = {"base_url": model_server.base_url}
+
+    async def main():
+        provider = AnthropicProvider(PluginContext(home=tmp_path, config={}, settings=settings))
+        with anyio.move_on_after(0.2) as scope:
+            async for _ in provider.stream(make_request()):
+                pass
+        again = [event async for event in provider.stream(make_request())]
+        await provider.aclose()
+        return scope.cancelled_caught, again
+
+    was_cancelled, again = anyio.run(main)
+    assert was_cancelled
+    assert isinstance(again[-1], Completed)

@@ -30,6 +30,7 @@ Message = dict[str, object]
 
 _CALLS: Final = ("function_call", "custom_tool_call")
 _OUTPUTS: Final = ("function_call_output", "custom_tool_call_output")
+_LONGEST_NUMBER: Final = 6
 _NO_RESULT: Final = "(There is no result of this call: it was interrupted.)"
 _BEGINNING: Final = "(The conversation begins here.)"
 _GO_ON: Final = "(The answer was cut off here. Go on.)"
@@ -58,15 +59,29 @@ def prompt_of(history: Sequence[HistoryItem], *, unreadable: Collection[str] = (
     return Prompt(system, _Writer(history[start:], unreadable).write())
 
 
-def response_of(item: HistoryItem) -> str | None:
-    """The response an item came in, where its id tells; see `item_id`."""
-    tail = str(item.get("id") or "").partition("_")[2]
-    response, dot, _ = tail.rpartition(".")
-    return response if dot else None
+class Place(NamedTuple):
+    """Where the model said something: in which response, as its how-manieth block."""
+
+    response: str
+    number: int
+
+    @staticmethod
+    def of(item: HistoryItem) -> Place | None:
+        """The place an item's id tells; None where it came from elsewhere."""
+        tail = str(item.get("id") or "").partition("_")[2]
+        response, _, number = tail.rpartition(".")
+        is_ours = bool(response) and number.isdecimal() and len(number) <= _LONGEST_NUMBER
+        return Place(response, int(number)) if is_ours else None
+
+    def goes_on(self, before: Place | None) -> bool:
+        """Whether this is later in the same response; some servers give all of them one id."""
+        if before is None or before.response != self.response:
+            return False
+        return before.number < self.number
 
 
 def item_id(prefix: str, message_id: str, index: int) -> str:
-    """The id of an item that came as block `index` of a message; its response is found again."""
+    """The id of an item that came as block `index` of a message; `Place.of` reads it."""
     return f"{prefix}_{message_id.removeprefix('msg_')}.{index}"
 
 
@@ -85,7 +100,7 @@ class _Writer:
         self._messages: list[Message] = []
         self._said: list[Block] = []
         self._results: list[Block] = []
-        self._response: str | None = None
+        self._place: Place | None = None
         self._is_answered = False
 
     def write(self) -> list[Message]:
@@ -111,16 +126,15 @@ class _Writer:
 
     def _say(self, at: int, item: HistoryItem) -> None:
         """Add what the model said; it is one message as long as it is one response."""
-        response = response_of(item)
-        if self._said:
-            is_same = response is not None and response == self._response
-            is_other = None not in (response, self._response) and not is_same
-            if (self._is_answered and not is_same) or is_other:
-                self._close()
+        place = Place.of(item)
+        goes_on = place is not None and place.goes_on(self._place)
+        is_known = place is not None and self._place is not None
+        if self._said and not goes_on and (is_known or self._is_answered):
+            self._close()
         blocks = self._blocks_said(at, item)
         if blocks:
             self._said += blocks
-            self._response = response
+            self._place = place
 
     def _blocks_said(self, at: int, item: HistoryItem) -> list[Block]:
         if item["type"] == "message":
@@ -155,7 +169,7 @@ class _Writer:
             self._messages.append({"role": "assistant", "content": self._said})
             self._hear(self._results)
         self._said, self._results = [], []
-        self._response, self._is_answered = None, False
+        self._place, self._is_answered = None, False
 
     def _hear(self, blocks: list[Block]) -> None:
         if not blocks:

@@ -34,6 +34,8 @@ class FailureTranslator:
         """Translate an answer that is not a stream."""
         error = _error_table(failure.body)
         kind = str(error.get("type") or "")
+        if failure.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            kind = "request_too_large"
         if not kind:
             return http_failure(failure)  # not the API's own words: a gateway, a proxy
         translated = self._translated(kind, str(error.get("message") or kind), failure)
