@@ -4,13 +4,15 @@
 hookspecs/api.json, the golden file of the contract, `config` and `schema` write
 docs/config-keys.md and docs/config.schema.json from the definition of the configuration,
 `differences` writes the tables of docs/differences.md from the list that the recorded runs of
-`exec` are compared with. Tests fail when one of them is not up to date, so that a change of the
-contract or of the configuration is always a change somebody looked at.
+`exec` are compared with, `doctor` writes the table of docs/doctor.md from what the modules of the
+doctor's checks say about them. Tests fail when one of them is not up to date, so that a change of
+the contract or of the configuration is always a change somebody looked at.
 """
 
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.util
 import inspect
 import json
@@ -50,6 +52,7 @@ A hook module runs inside the process of Ferrule, with all rights of the user: i
 """
 
 _DIFFERENCES = ROOT / "tests" / "e2e" / "conformance" / "differences.toml"
+_CHECKS_BEGIN = "<!-- Written by `python docs/generate.py doctor` from here -->"
 _TABLES_BEGIN = "<!-- Written by `python docs/generate.py differences` from here -->"
 _TABLES_END = "<!-- to here -->"
 _TABLE_HEAD = "| key | value | meaning |\n|---|---|---|"
@@ -212,9 +215,32 @@ def schema_text() -> str:
 def differences_page() -> str:
     """Return docs/differences.md with its tables made anew."""
     page = (ROOT / "docs" / "differences.md").read_text("utf-8")
-    head, _, rest = page.partition(_TABLES_BEGIN)
+    return _with_tables(page, _TABLES_BEGIN, differences_tables())
+
+
+def _with_tables(page: str, begin: str, tables: str) -> str:
+    head, _, rest = page.partition(begin)
     tail = rest.partition(_TABLES_END)[2]
-    return f"{head}{_TABLES_BEGIN}\n\n{differences_tables()}\n{_TABLES_END}{tail}"
+    return f"{head}{begin}\n\n{tables}\n{_TABLES_END}{tail}"
+
+
+def doctor_page() -> str:
+    """Return docs/doctor.md with its table made anew."""
+    page = (ROOT / "docs" / "doctor.md").read_text("utf-8")
+    rows = [f"| `{check}` | {meaning} |" for check, meaning in sorted(check_meanings().items())]
+    return _with_tables(
+        page, _CHECKS_BEGIN, "\n".join(["| check | meaning |", "|---|---|", *rows, ""])
+    )
+
+
+def check_meanings() -> dict[str, str]:
+    """Gather what the kernel and every plugin with a module `checks` say about their checks."""
+    from ferrule.doctor.meanings import MEANINGS
+
+    meanings = dict(MEANINGS)
+    for path in sorted(ROOT.glob("*/*/src/*/checks.py")):
+        meanings |= importlib.import_module(f"{path.parent.name}.checks").MEANINGS
+    return meanings
 
 
 def differences_tables() -> str:
@@ -249,6 +275,7 @@ def main() -> int:
         "api": (ROOT / "hookspecs" / "api.json", api_text),
         "config": (ROOT / "docs" / "config-keys.md", config_keys_page),
         "schema": (ROOT / "docs" / "config.schema.json", schema_text),
+        "doctor": (ROOT / "docs" / "doctor.md", doctor_page),
         "differences": (ROOT / "docs" / "differences.md", differences_page),
     }
     if len(sys.argv) != 2 or sys.argv[1] not in targets:
