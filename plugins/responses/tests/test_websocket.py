@@ -8,6 +8,7 @@ with `generate: false`; then `previous_response_id` and only the new items.
 
 import subprocess
 import sys
+from importlib.machinery import BuiltinImporter
 
 import anyio
 import pytest
@@ -268,6 +269,15 @@ def test_an_interrupted_response_leaves_the_provider_usable(model_server, ask, t
 def test_settings_of_the_wrong_type_are_named(tmp_path, table, fault):
     with pytest.raises(ConfigError, match=fault):
         ResponsesProvider(PluginContext(home=tmp_path, config={}, settings=table))
+
+
+def test_an_installation_without_the_library_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "meta_path", [BuiltinImporter])
+    monkeypatch.delitem(sys.modules, "websockets", raising=False)
+    with pytest.raises(ConfigError, match=r"install 'ferrule-responses\[websocket\]'"):
+        ResponsesProvider(
+            PluginContext(home=tmp_path, config={}, settings={"supports_websockets": True})
+        )
 
 
 def test_without_websockets_nothing_of_them_is_imported():

@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING
 
 from ferrule_hookspecs.tools import FunctionSchema
+from ferrule_responses.freeform import as_function, function_definition, knows_only_functions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +33,8 @@ def encode(fields: Mapping[str, object]) -> bytes:
 
 def request_fields(request: ModelRequest) -> dict[str, object]:
     """Lay out the body of a request."""
+    only_functions = knows_only_functions(request)
+    items = list(request.input)
     body: dict[str, object] = {
         "model": request.model,
         "stream": True,
@@ -40,8 +43,8 @@ def request_fields(request: ModelRequest) -> dict[str, object]:
         "prompt_cache_key": request.thread_id,
         "tool_choice": "auto",
         "parallel_tool_calls": request.parallel_tool_calls,
-        "tools": [_tool(schema) for schema in request.tools],
-        "input": list(request.input),
+        "tools": [_tool(schema, only_functions=only_functions) for schema in request.tools],
+        "input": [as_function(item) for item in items] if only_functions else items,
     }
     if reasoning := _reasoning(request):
         body["reasoning"] = reasoning
@@ -55,7 +58,7 @@ def request_fields(request: ModelRequest) -> dict[str, object]:
     return body
 
 
-def _tool(schema: ToolSchema) -> dict[str, object]:
+def _tool(schema: ToolSchema, *, only_functions: bool) -> dict[str, object]:
     if isinstance(schema, FunctionSchema):
         return {
             "type": "function",
@@ -64,6 +67,8 @@ def _tool(schema: ToolSchema) -> dict[str, object]:
             "strict": False,
             "parameters": dict(schema.parameters),
         }
+    if only_functions:
+        return function_definition(schema)
     return {
         "type": "custom",
         "name": schema.name,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from ferrule_hookspecs.errors import ProviderError
 from ferrule_hookspecs.provider import Completed, ItemAdded, ItemDone, ReasoningDelta, TextDelta
+from ferrule_responses.freeform import as_freeform
 from ferrule_wire.failures import (
     NOT_COMPLETED,
     disconnected,
@@ -19,7 +20,7 @@ from ferrule_wire.failures import (
 from ferrule_wire.sse import BlockSplitter, event_data, event_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.provider import ModelEvent
@@ -36,8 +37,9 @@ class ResponseDecoder:
         failure: Why it ended otherwise; events that came before it are still handed out.
     """
 
-    def __init__(self) -> None:
-        """Start before the first byte."""
+    def __init__(self, disguised_tools: Collection[str] = ()) -> None:
+        """Start before the first byte; these functions are freeform tools in truth."""
+        self._disguised_tools = disguised_tools
         self.is_complete = False
         self.failure: ProviderError | None = None
         self._splitter = BlockSplitter()
@@ -90,6 +92,8 @@ class ResponseDecoder:
             self.failure = result
             return
         self._flush_text()
+        if self._disguised_tools and isinstance(result, ItemAdded | ItemDone):
+            result = result._replace(item=as_freeform(result.item, self._disguised_tools))
         self._events.append(result)
         self.is_complete = isinstance(result, Completed)
 

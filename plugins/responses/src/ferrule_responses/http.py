@@ -36,11 +36,13 @@ class HttpTransport:
         """Send one request and yield what comes back, ending with `Completed`."""
         from ferrule_responses.body import encode_request
         from ferrule_responses.decoder import ResponseDecoder
+        from ferrule_responses.freeform import disguised_tools
         from ferrule_responses.identity import identity_headers
 
         headers = identity_headers(request.thread_id)
         body = encode_request(request)
-        async with self._exchange.events(body, headers, ResponseDecoder()) as events:
+        decoder = ResponseDecoder(disguised_tools(request))
+        async with self._exchange.events(body, headers, decoder) as events:
             async for event in events:
                 yield event
 

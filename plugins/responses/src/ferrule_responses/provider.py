@@ -56,6 +56,7 @@ class ResponsesProvider:
         self.stream_max_retries = settings.stream_max_retries
         connect_timeout_s = _connect_timeout_s(context.settings)
         if connect_timeout_s is not None:
+            _check_library(settings.name)
             from ferrule_responses.websocket import WebSocketTransport
 
             self._transport = WebSocketTransport(
@@ -92,3 +93,13 @@ def _connect_timeout_s(table: Mapping[str, object]) -> float | None:
             "model provider setting 'websocket_connect_timeout_ms' must be a number, zero or more"
         )
     return timeout_ms / 1000 if wanted else None
+
+
+def _check_library(provider: str) -> None:
+    from importlib.util import find_spec
+
+    if find_spec("websockets") is None:
+        raise ConfigError(
+            f"supports_websockets of the model provider {provider!r} needs the library websockets; "
+            "install 'ferrule-responses[websocket]', or take the setting out"
+        )

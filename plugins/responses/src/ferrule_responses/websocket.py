@@ -18,7 +18,7 @@ from ferrule_responses.chain import Chain
 from ferrule_responses.setback import SetbackError, error_message
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.provider import ModelEvent, ModelRequest
@@ -63,7 +63,7 @@ class WebSocketTransport:
         while self._setbacks < _SETBACKS and not self._is_busy:
             has_begun = False
             try:
-                async with aclosing(self._over_websocket(request)) as events:
+                async with aclosing(self._exchange(request, {})) as events:
                     async for event in events:
                         has_begun = True
                         yield event
@@ -86,14 +86,11 @@ class WebSocketTransport:
         Costs the tokens of that beginning once more, so only worth it where time passes before the
         first request. A server or line that does not want it is of no concern here.
         """
-        from ferrule_responses.body import request_fields
-
         if self._setbacks >= _SETBACKS or self._is_busy or self._connection is not None:
             return
-        fields = request_fields(request)
-        fields["input"] = _beginning(request)
+        beginning = request._replace(input=_beginning(request.input))
         try:
-            async with aclosing(self._exchange(fields, {"generate": False})) as events:
+            async with aclosing(self._exchange(beginning, {"generate": False})) as events:
                 async for _ in events:
                     pass
         except SetbackError as setback:
@@ -107,33 +104,29 @@ class WebSocketTransport:
             await self._connection.aclose()
         await self._over_http.aclose()
 
-    async def _over_websocket(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        from ferrule_responses.body import request_fields
-
-        async with aclosing(self._exchange(request_fields(request), {})) as events:
-            async for event in events:
-                yield event
-
     async def _exchange(
-        self, fields: Mapping[str, object], extra: Mapping[str, object]
+        self, request: ModelRequest, extra: Mapping[str, object]
     ) -> AsyncGenerator[ModelEvent]:
         """Send one request and read its response; any other end of it drops the connection."""
-        from ferrule_responses.body import encode
+        from ferrule_responses.body import encode, request_fields
         from ferrule_responses.decoder import ResponseDecoder
+        from ferrule_responses.freeform import as_function, disguised_tools
 
+        disguised = disguised_tools(request)
+        fields = request_fields(request)
         self._is_busy = True
         is_whole = False
         try:
-            connection = await self._connected(str(fields["prompt_cache_key"]))
+            connection = await self._connected(request.thread_id)
             frame = {"type": "response.create", **self._chain.follow_up(fields), **extra}
             del frame["stream"]  # goes without saying on this wire
             await connection.send(encode(frame))
-            decoder = ResponseDecoder()
+            decoder = ResponseDecoder(disguised)
             answered: list[HistoryItem] = []
             while not is_whole:
                 for event in decoder.take(self._parsed(await connection.receive())):
                     if isinstance(event, ItemDone):
-                        answered.append(event.item)
+                        answered.append(as_function(event.item) if disguised else event.item)
                     elif isinstance(event, Completed):
                         self._chain.extend(fields, answered, event.response_id)
                         self._setbacks = 0
@@ -233,8 +226,7 @@ class _Told:
         self._count = 0
 
 
-def _beginning(request: ModelRequest) -> list[HistoryItem]:
+def _beginning(items: Sequence[HistoryItem]) -> list[HistoryItem]:
     """Return what stands before the first word of the user."""
-    items = request.input
     users = (n for n, item in enumerate(items) if item.get("role") not in ("developer", "system"))
     return list(items[: next(users, len(items))])
