@@ -136,6 +136,13 @@ def test_what_may_pass_is_retryable(model_server, talk, turn, says, kind):
             id="400",
         ),
         pytest.param(
+            refusal(400, "invalid_request_error", '"thinking.type.enabled" is not supported'),
+            '"thinking.type.enabled" is not supported; tell how this model is asked to think with'
+            " `settings.thinking` of its provider",
+            "badRequest",
+            id="400-thinking",
+        ),
+        pytest.param(
             refusal(402, "billing_error"),
             "the account cannot pay for this: told so",
             "usageLimitExceeded",
@@ -213,7 +220,10 @@ def test_a_momentary_failure_is_tried_again_silently(model_server, talk):
 
 def test_a_missing_key_is_named_before_anything_is_sent(model_server, talk):
     error = talk(env_key="ANTHROPIC_API_KEY").error
-    assert "`ANTHROPIC_API_KEY`" in str(error)
+    assert str(error) == (
+        "Missing environment variable: `ANTHROPIC_API_KEY`. Set it to a key from"
+        " https://platform.claude.com/settings/keys."
+    )
     assert error.kind == "unauthorized"
     assert model_server.requests == []
 

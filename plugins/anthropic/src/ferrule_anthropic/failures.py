@@ -20,6 +20,7 @@ _OVERLOADED: Final = 529
 _TOO_LONG: Final = re.compile(
     r"(prompt|input) is too long|exceeds? (the )?(maximum |model's )?context"
 )
+_WRONG_FORM: Final = re.compile(r"thinking\.|adaptive thinking|budget_tokens")
 _BAD_THINKING: Final = re.compile(r"signature|cannot be modified|must contain thinking")
 
 
@@ -117,6 +118,8 @@ def _refused_request(kind: str, said: str) -> ProviderError:
         return ProviderError(f"the account cannot pay for this: {said}", kind="usageLimitExceeded")
     if kind == "permission_error":
         return ProviderError(f"the key may not do this: {said}", kind="unauthorized")
+    if _WRONG_FORM.search(said):
+        said += "; tell how this model is asked to think with `settings.thinking` of its provider"
     return ProviderError(said, kind="badRequest")
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _ANTHROPIC: Final = Vendor(
     "anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", key_header="x-api-key"
 )
+_WHERE_KEYS_ARE: Final = "Set it to a key from https://platform.claude.com/settings/keys."
 
 
 class AnthropicProvider:
@@ -36,6 +37,8 @@ class AnthropicProvider:
     def __init__(self, context: PluginContext) -> None:
         """Check the settings; nothing is sent and nothing heavy is imported."""
         settings = read_settings(context.settings, _ANTHROPIC)
+        if settings.env_key == _ANTHROPIC.env_key and not settings.env_key_instructions:
+            settings = settings._replace(env_key_instructions=_WHERE_KEYS_ARE)
         own = context.settings.get("settings") or {}
         self._messages_settings = read_messages_settings(cast("Mapping[str, object]", own))
         credentials = Credentials(settings, context.environ, context.home)
