@@ -1,0 +1,5 @@
+"""Placeholder until the commands follow."""
+
+import typer
+
+app = typer.Typer()

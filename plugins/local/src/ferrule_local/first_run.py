@@ -1,0 +1,5 @@
+"""To come."""
+
+import typer
+
+command = typer.Typer()
