@@ -55,8 +55,8 @@ class Examination:
             return None
         try:
             return self.kernel.manager(self.config.values)
-        except FerruleError as error:
-            self.fault = str(error)
+        except Exception as error:  # noqa: BLE001 -- the doctor must be able to tell of it
+            self.fault = str(error) or type(error).__name__
             return None
 
     @property

@@ -20,8 +20,11 @@ def checks(examination: Examination) -> Iterator[Check]:
     yield _folders(index)
     manager = examination.manager
     if manager is None:
-        text = "no plugin was looked at: without a configuration nobody says what may be imported"
-        yield Check("plugins.usable", "skip", text)
+        if examination.config is None:
+            text = "without a configuration nobody says which plugins may be imported"
+            yield Check("plugins.usable", "skip", text)
+        else:
+            yield Check("plugins.usable", "fail", examination.fault, "ferrule plugins refresh")
         return
     yield _usable(manager.standings)
     yield from _unusable(manager.standings)
