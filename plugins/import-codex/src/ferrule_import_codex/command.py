@@ -23,7 +23,7 @@ from ferrule_import_codex.leftovers import leftovers
 from ferrule_import_codex.library import seconds
 from ferrule_import_codex.report import AREAS, Report
 from ferrule_import_codex.sessions import SessionImport
-from ferrule_import_codex.settings import SettingsImport, provider_after
+from ferrule_import_codex.settings import SettingsImport
 from ferrule_import_codex.source import CodexHome
 
 if TYPE_CHECKING:
@@ -94,9 +94,12 @@ def import_codex(
     wish = _Wish(_areas(only), dry_run, overwrite, allow_dangerous, limit, _since(since))
     home = CodexHome(_source(path or _codex_home(host), host))
     report = Report(str(home.root), str(host.home), dry_run)
-    report.extend(_files(home, host, wish))
+    settings = _settings(home, host, wish)
+    provider = settings.lasting_provider()
+    report.extend(_files(settings, wish))
     if "sessions" in wish.areas:
-        _sessions(home, host, wish, report)
+        work = SessionImport(home, provider, wish.limit, wish.since, wish.dry_run)
+        _sessions(work, host, report)
     report.extend(leftovers(home))
     place = None if dry_run else _write(report, host)
     typer.echo(json.dumps(report.as_json(), indent=1) if as_json else report.as_text())
@@ -145,20 +148,24 @@ def _source(path: Path, host: Host) -> Path:
     return root
 
 
-def _files(home: CodexHome, host: Host, wish: _Wish) -> Iterator[Finding]:
+def _settings(home: CodexHome, host: Host, wish: _Wish) -> SettingsImport:
+    return SettingsImport(
+        home,
+        host,
+        wish.areas,
+        _installed_parts(),
+        overwrite=wish.overwrite,
+        allow_dangerous=wish.allow_dangerous,
+        dry_run=wish.dry_run,
+    )
+
+
+def _files(settings: SettingsImport, wish: _Wish) -> Iterator[Finding]:
     """Bring everything over but the threads."""
-    parts = _installed_parts()
-    copier = FileCopier(home, host.home, wish.overwrite, wish.dry_run, parts)
+    home, target = settings.source, settings.host.home
+    copier = FileCopier(home, target, wish.overwrite, wish.dry_run, settings.parts)
     if wish.areas & {"config", "mcp"}:
-        yield from SettingsImport(
-            home,
-            host,
-            wish.areas,
-            parts,
-            overwrite=wish.overwrite,
-            allow_dangerous=wish.allow_dangerous,
-            dry_run=wish.dry_run,
-        ).run()
+        yield from settings.run()
     if "config" in wish.areas:
         yield from copier.hooks()
     if "rules" in wish.areas:
@@ -177,9 +184,7 @@ def _installed_parts() -> frozenset[str]:
     )
 
 
-def _sessions(home: CodexHome, host: Host, wish: _Wish, report: Report) -> None:
-    work = SessionImport(home, provider_after(host), wish.limit, wish.since, wish.dry_run)
-
+def _sessions(work: SessionImport, host: Host, report: Report) -> None:
     async def main(kernel: Kernel) -> None:
         for finding in work.run(kernel.threads.store, _Progress()):
             report.findings.append(finding)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
-from ferrule_import_codex.item_forms import shown_item, text, user_message
-from ferrule_import_codex.model_items import CONTINUED, ModelItems, message
+from ferrule_import_codex.item_forms import shown_item, tables, text, user_message
+from ferrule_import_codex.model_items import CONTINUED, ModelItems, message, user_words
 from ferrule_import_codex.old_calls import OldCalls
 from ferrule_import_codex.tables import Table, as_table
 
@@ -42,6 +42,7 @@ class Conversion:
         origin: Where it came from, for its metadata.
         items: Judges what the model saw.
         name: The name a user gave it.
+        cwd: Its folder, where its metadata does not say.
         unknown_items: Kinds of items that are not shown here, with how often they came.
     """
 
@@ -49,6 +50,7 @@ class Conversion:
     origin: str
     items: ModelItems
     name: str | None = None
+    cwd: str = ""
     unknown_items: dict[str, int] = field(default_factory=dict[str, int])
     _turn: str = ""
     _is_made_up: bool = False
@@ -56,6 +58,7 @@ class Conversion:
     _has_usage: bool = False
     _has_history: bool = False
     _is_paginated: bool = False
+    _is_bare: bool = False
     _calls: OldCalls = field(default_factory=OldCalls)
     _held: tuple[Line, Table] | None = None
     _model: str = ""
@@ -77,6 +80,7 @@ class Conversion:
 
     def _meta(self, meta: Payload) -> Iterator[Made]:
         self._is_paginated = meta.get("history_mode") == "paginated"
+        self._is_bare = "cwd" not in meta
         self.items.take_meta(meta)
         git = as_table(meta.get("git")) or {}
         yield (
@@ -85,7 +89,7 @@ class Conversion:
                 "id": self.thread_id,
                 "session_id": text(meta.get("session_id")) or self.thread_id,
                 "timestamp": text(meta.get("timestamp")),
-                "cwd": text(meta.get("cwd")),
+                "cwd": text(meta.get("cwd")) or self.cwd,
                 "originator": text(meta.get("originator")) or "codex",
                 "cli_version": text(meta.get("cli_version")),
                 "source": _source(meta),
@@ -125,13 +129,26 @@ class Conversion:
 
     def _response_item(self, line: Line) -> Iterator[Made]:
         item = self.items.item(line.payload)
+        if self._is_bare:
+            yield from self._told(line.payload)
         if item is None:
             return
         is_user = item.get("type") == "message" and item.get("role") == "user"
-        if is_user and not self._is_paginated:
+        if is_user and not self._is_paginated and not self._is_bare:
             self._held = line, item  # a turn that begins with it is told of on the next line
             return
         yield from self._history(item)
+
+    def _told(self, item: Payload) -> Iterator[Made]:
+        """Show what the first versions kept only in the model's history."""
+        words = "\n".join(text(part.get("text")) for part in tables(item.get("content")))
+        if item.get("type") == "reasoning":
+            for part in tables(item.get("summary")):
+                yield from self._agent_thought(part)
+        elif item.get("role") == "assistant":
+            yield from self._agent_said({"message": words})
+        elif item.get("role") == "user" and user_words(item):
+            yield from self._user_said({"message": words})
 
     def _history(self, item: Table) -> Iterator[Made]:
         self._has_history = True

@@ -10,6 +10,7 @@ import re
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from ferrule_import_codex.report import Finding
@@ -25,6 +26,9 @@ _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _NAMES: Final = "session_index.jsonl"
 _NAMES_LIMIT: Final = 64 << 20
 _LONGEST_LINEAGE: Final = 200
+_FOUND_CWD: Final = "cwd found in a message"
+_EARLY: Final = 4
+_FOLDER: Final = re.compile(r"<cwd>([^<\\]*)</cwd>|Current working directory: ([^\\\"]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,7 @@ class SourceRollout:
         archived: Whether it lies among the archived ones.
         parent: The thread whose beginning it borrows.
         borrowed_until: The ordinal at which it leaves that thread.
+        cwd: Its folder, where only the first messages tell of it.
     """
 
     entry: Entry
@@ -46,6 +51,7 @@ class SourceRollout:
     archived: bool
     parent: str | None = None
     borrowed_until: int | None = None
+    cwd: str = ""
 
 
 @dataclass(slots=True)
@@ -145,8 +151,16 @@ class Library:
 
     def _first(self, entry: Entry) -> Payload | None:
         with self.home.open(entry.path) as stream:
-            line = next(read_lines(stream, Damage()), None)
-        return line.payload if line and line.type == "session_meta" else None
+            lines = read_lines(stream, Damage())
+            line = next(lines, None)
+            if line is None or line.type != "session_meta":
+                return None
+            if "cwd" not in line.payload:
+                early = islice(lines, _EARLY)
+                folders = (_FOLDER.search(json.dumps(each.payload)) for each in early)
+                found = next((folder for folder in folders if folder), None)
+                return line.payload | {_FOUND_CWD: (found[1] or found[2]) if found else ""}
+        return line.payload
 
     def _note(self, entry: Entry, problem: str) -> None:
         self.findings.append(Finding("sessions", entry.name, "left", problem))
@@ -188,4 +202,5 @@ def _rollout(entry: Entry, meta: Payload, *, archived: bool) -> SourceRollout | 
     created_at = max(0.0, seconds(meta.get("timestamp")) or 0.0)
     if isinstance(until, int) and isinstance(parent, str):
         return SourceRollout(entry, thread_id, created_at, archived, parent, until)
-    return SourceRollout(entry, thread_id, created_at, archived)
+    cwd = str(meta.get(_FOUND_CWD, ""))
+    return SourceRollout(entry, thread_id, created_at, archived, cwd=cwd)

@@ -31,6 +31,12 @@ def message(role: str, words: str) -> Table:
     return {"type": "message", "role": role, "content": content}
 
 
+def user_words(item: Mapping[str, object]) -> str:
+    """Return what the user said in a message; nothing for context that Codex wrote itself."""
+    words = "\n".join(text(part.get("text")) for part in tables(item.get("content")))
+    return "" if words.startswith(_CONTEXT) else words
+
+
 @dataclass(slots=True)
 class ModelItems:
     """Judges the items of one thread.
@@ -59,6 +65,8 @@ class ModelItems:
         if not isinstance(type_, str) or type_ in _NEVER_SENT:
             return None
         made = {key: value for key, value in payload.items() if key != _PRIVATE}
+        if made.get("id") is None:
+            made.pop("id", None)
         if not self.keeps_sealed:
             if type_ in _SEALED or type_ == "reasoning":
                 self.unsealed += 1
@@ -85,8 +93,8 @@ class ModelItems:
     def _hear(self, item: Table) -> None:
         if item.get("type") != "message" or item.get("role") != "user":
             return
-        words = "\n".join(text(part.get("text")) for part in tables(item.get("content")))
-        if not words or words.startswith(_CONTEXT):
+        words = user_words(item)
+        if not words:
             return
         self.said.append(words)
         while len(self.said) > 1 and sum(map(len, self.said)) > _WORDS_KEPT:

@@ -38,7 +38,7 @@ class SessionImport:
 
     Attributes:
         source: The Codex home.
-        provider: The model provider that sessions will use here.
+        provider: The model provider that goes on serving; empty when it changes.
         limit: Only so many, the last begun first.
         since: Only those begun at that Unix time or later.
         dry_run: Read everything, store nothing.
@@ -108,7 +108,7 @@ class _Thread:
         first = next(lines, None)
         if first is None:
             raise UnreadableError("is empty by now")
-        was = str(first.payload.get("model_provider") or "openai")
+        was = first.payload.get("model_provider")
         # What OpenAI encrypts for a ChatGPT account opens with no API key.
         keeps_sealed = was == provider and not (was == "openai" and self.has_login)
         rollout = self.rollout
@@ -117,6 +117,7 @@ class _Thread:
             rollout.entry.name,
             ModelItems(keeps_sealed),
             self.library.names.get(rollout.thread_id),
+            rollout.cwd,
         )
         yield from self.conversion.records(chain((first,), lines))
 
@@ -135,8 +136,8 @@ class _Thread:
         if conversion is not None and conversion.items.unsealed:
             status = "changed" if status == "taken" else status
             notes.append(
-                f"{conversion.items.unsealed} encrypted parts left out: only the provider and"
-                " account that wrote them can read them"
+                f"{conversion.items.unsealed} parts of reasoning left out: only the provider and"
+                " account that encrypted them can read them"
             )
         if conversion is not None and conversion.unknown_items:
             status = "changed" if status == "taken" else status

@@ -19,11 +19,11 @@ from ferrule_import_codex.key_notes import GONE, PATH_KEYS, find_note, matches
 from ferrule_import_codex.merging import choose
 from ferrule_import_codex.report import Area, Finding, Status
 from ferrule_import_codex.source import CodexHome, UnreadableError
-from ferrule_import_codex.tables import Table, as_table, join_key, leaves, lookup
+from ferrule_import_codex.tables import Table, as_table, join_key, leaves, lookup, place, remove
 from ferrule_import_codex.toml_text import merged, without
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from ferrule_hookspecs.host import Host
     from ferrule_import_codex.tables import KeyPath
@@ -74,6 +74,33 @@ class SettingsImport:
             for name in self.source.top():
                 if name.endswith(_ENDING) and name != _ENDING:
                     yield from self._file(name)
+
+    def lasting_provider(self) -> str:
+        """Return the provider that served Codex and will serve Ferrule; empty when it changes.
+
+        Told the same before the import and after it.
+        """
+        theirs = self._values(self._theirs)
+        values = self._values(self._own)
+        if "config" in self.areas:
+            choice = choose(values, theirs, overwrite=self.overwrite)
+            for path in choice.cleared:
+                remove(values, path)
+            for path in choice.taken:
+                place(values, path, lookup(theirs, path))
+        chosen, former = (str(table.get("model_provider", "openai")) for table in (values, theirs))
+        is_same = chosen == former and _address(values, chosen) == _address(theirs, chosen)
+        return chosen if is_same else ""
+
+    def _values(self, read: Callable[[], str]) -> Table:
+        """Read a configuration; one that cannot be read is told of elsewhere."""
+        try:
+            return tomllib.loads(read())
+        except (UnreadableError, OSError, ValueError):
+            return {}
+
+    def _theirs(self) -> str:
+        return self.source.read("config.toml", limit=_LARGEST).decode("utf-8-sig")
 
     def _file(self, name: str) -> Iterator[Finding]:
         try:
@@ -220,11 +247,8 @@ class SettingsImport:
     def _known_providers(self) -> Table:
         """Collect the providers that will be known, under any of whose names one may be chosen."""
         known: Table = {}
-        for read in (self._own, lambda: self.source.read("config.toml", limit=_LARGEST).decode()):
-            try:
-                known |= as_table(tomllib.loads(read()).get("model_providers")) or {}
-            except (UnreadableError, OSError, ValueError):
-                continue
+        for read in (self._own, self._theirs):
+            known |= as_table(self._values(read).get("model_providers")) or {}
         return {name: {"name": name} for name in known if name != "openai"}
 
     def _own(self) -> str:
@@ -266,9 +290,7 @@ class SettingsImport:
             file.unlink()
 
 
-def provider_after(host: Host) -> str:
-    """Return the provider that sessions will use."""
-    try:
-        return str(host.config(ConfigRequest(cwd=os.sep)).get("model_provider", ""))
-    except ConfigError:
-        return ""
+def _address(values: Table, provider: str) -> object:
+    if provider == "openai":
+        return values.get("openai_base_url")
+    return lookup(values, ("model_providers", provider, "base_url"))
