@@ -20,7 +20,7 @@ _OVERLOADED: Final = 529
 _TOO_LONG: Final = re.compile(
     r"(prompt|input) is too long|exceeds? (the )?(maximum |model's )?context"
 )
-_WRONG_FORM: Final = re.compile(r"thinking\.|adaptive thinking|budget_tokens")
+_WRONG_FORM: Final = re.compile(r"thinking\.(type|enabled|adaptive|disabled)|budget_tokens")
 _BAD_THINKING: Final = re.compile(r"signature|cannot be modified|must contain thinking")
 
 
