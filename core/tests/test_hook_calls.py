@@ -4,8 +4,11 @@ import pytest
 from kernel_plugins.speech import DONE, USAGE, call, say
 from kernel_plugins.tools import Note
 
+from ferrule.doctor.battery import examine
+from ferrule.doctor.examination import Examination
 from ferrule_hookspecs.errors import ProviderError
-from ferrule_hookspecs.hooks import ContextFragment, Continue, PromptReply
+from ferrule_hookspecs.hooks import Check, ContextFragment, Continue, PromptReply
+from ferrule_hookspecs.host import ConfigRequest
 from ferrule_hookspecs.review import Verdict
 
 
@@ -48,6 +51,21 @@ def test_hook_ferrule_models(plain, stage):
     (arguments,) = calls_of(stage, "ferrule_models")
     assert arguments["model"] == "test-model"
     assert arguments["context"].thread_id
+
+
+def test_hook_ferrule_checks(bench, stage):
+    stage.hooks["ferrule_checks"] = [Check("staged.light", "warn", "it is dim", "turn it up")]
+    request = ConfigRequest(cwd=str(bench.workspace))
+
+    async def look(kernel):
+        return await examine(Examination(bench.host, kernel, request), ["staged"])
+
+    (finding,) = bench.host.run(look)
+
+    (arguments,) = calls_of(stage, "ferrule_checks")
+    assert (arguments["context"].thread_id, arguments["context"].cwd) == ("", request.cwd)
+    assert finding.check.mend == "turn it up"
+    assert finding.plugin
 
 
 def test_hook_ferrule_context_fragments(plain, stage):

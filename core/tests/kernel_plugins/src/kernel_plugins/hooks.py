@@ -30,6 +30,11 @@ def ferrule_models(context, model):
 
 
 @hookimpl
+def ferrule_checks(context):
+    return _called("ferrule_checks", context=context)
+
+
+@hookimpl
 def ferrule_tool_rewrite(call, turn):
     return _called("ferrule_tool_rewrite", call=call, turn=turn)
 
