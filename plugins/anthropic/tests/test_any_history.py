@@ -90,7 +90,7 @@ items = st.builds(
 histories = st.lists(items, max_size=12)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     history=histories,
     model=st.sampled_from(["claude-sonnet-4-5", "claude-opus-5", "other"]),
@@ -112,7 +112,7 @@ def test_any_history_makes_a_request_the_server_takes(history, model, effort, wi
     assert broken_rule(encoded.body, encoded.headers) is None, json.loads(encoded.body)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(history=histories, said=texts.filter(str.strip), more=st.lists(items, max_size=4))
 def test_what_was_sent_before_an_answer_stays_as_it_was(history, said, more):
     """Caches and signed thinking rest on this; `more` is what comes after a complete answer."""

@@ -34,7 +34,7 @@ events = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(events, max_size=10))
 def test_any_events_are_decoded_to_an_end(sequence):
     decoder = MessageDecoder(TOOLS)
