@@ -265,3 +265,15 @@ def test_a_wire_nobody_speaks_names_what_to_install(doctor, provide, serve, ferr
 
     assert found["status"] == "fail"
     assert "telex" in found["detail"]
+
+
+def test_an_api_with_headers_of_its_own_is_asked_in_its_own_way(
+    doctor, provide, serve, ferrule_home
+):
+    server = serve(200, MODELS)
+    provide(server.base_url)
+    file = ferrule_home.path / "config.toml"
+    file.write_text(file.read_text().replace('wire_api = "responses"', 'wire_api = "anthropic"'))
+
+    assert doctor(*ONLY).status("provider.reachable") == "ok"
+    assert server.asked[0][1]["anthropic-version"]

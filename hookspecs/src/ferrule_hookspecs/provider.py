@@ -96,8 +96,9 @@ ModelEvent = ItemAdded | TextDelta | ReasoningDelta | ItemDone | Completed
 class ModelProvider(Protocol):
     """Speaks one model API. Constructed with a `PluginContext` whose `settings` is its table.
 
-    A provider may also have `prewarm()`, called in a thread before the first request, and
-    `notice`, a sentence every user of it should see when a session is opened.
+    A provider may also have `prewarm()`, called in a thread before the first request, `notice`, a
+    sentence every user of it should see when a session is opened, and `catalogue_headers`, what its
+    API wants beside the key when `ferrule doctor` asks it for its list of models.
 
     Attributes:
         name: Display name.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -35,11 +36,13 @@ class _Provider(NamedTuple):
         name: Its entry in `model_providers`.
         table: That entry.
         model: The configured model.
+        catalogue_headers: What its API wants beside the key.
     """
 
     name: str
     table: Mapping[str, object]
     model: str
+    catalogue_headers: Mapping[str, str] = MappingProxyType({})
 
     @property
     def base_url(self) -> str:
@@ -67,32 +70,31 @@ def checks(examination: Examination) -> Iterator[Check]:
     name = str(values.get("model_provider"))
     table = examination.context.table("model_providers", name)
     provider = _Provider(name, table, str(values.get("model") or ""))
-    yield _plugin(provider, examination)
+    plugin, headers = _plugin(provider, examination)
+    yield plugin
+    provider = provider._replace(catalogue_headers=headers)
     key = find_key(table, name, examination.environ, examination.kernel.home)
     yield key.check
     yield from _server(provider, key, examination)
 
 
-def _plugin(provider: _Provider, examination: Examination) -> Check:
+def _plugin(provider: _Provider, examination: Examination) -> tuple[Check, Mapping[str, str]]:
     """Make the driver, as a session does; its constructor connects to nothing."""
     from ferrule.plugin_set import PluginSet
 
     wire = str(provider.table.get("wire_api") or "responses")
     if examination.manager is None:
-        return Check("provider.plugin", "skip", "the configuration cannot be used")
+        return Check("provider.plugin", "skip", "the configuration cannot be used"), {}
     try:
         made = PluginSet(examination.manager, examination.context).provider
     except FerruleError as error:
-        return Check(
-            "provider.plugin",
-            "fail",
-            str(error),
-            "correct the provider's table or install its plugin",
-        )
+        mend = "correct the provider's table or install its plugin"
+        return Check("provider.plugin", "fail", str(error), mend), {}
     origin = examination.config.origin("model_provider") if examination.config else None
     by = f", chosen by {origin.file or origin.layer}" if origin else ""
     text = f"{provider.name} ({made.name}) speaks {wire!r}{by}; the model is {provider.model}"
-    return Check("provider.plugin", "ok", text)
+    headers: Mapping[str, str] = getattr(made, "catalogue_headers", {})
+    return Check("provider.plugin", "ok", text), headers
 
 
 def _server(provider: _Provider, key: Key, examination: Examination) -> Iterator[Check]:
@@ -119,7 +121,7 @@ def _server(provider: _Provider, key: Key, examination: Examination) -> Iterator
 def _ask(provider: _Provider, key: str, examination: Examination) -> Answer:
     """Ask with the key as a bearer token, and where that is refused as an `x-api-key`."""
     environ = examination.environ
-    headers = provider.texts("http_headers")
+    headers = {**provider.catalogue_headers, **provider.texts("http_headers")}
     for name, variable in provider.texts("env_http_headers").items():
         if value := environ.get(variable, "").strip():
             headers[name] = value

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from ferrule_anthropic.caching import mark_for_caching
 from ferrule_anthropic.content import Block, text_block
 from ferrule_anthropic.conversation import Prompt, prompt_of
+from ferrule_anthropic.settings import API_VERSION
 from ferrule_anthropic.thinking import thinking_plan
 from ferrule_anthropic.tools import tool_block
 from ferrule_wire.identity import stream_headers
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from ferrule_anthropic.thinking import ThinkingPlan
     from ferrule_hookspecs.provider import ModelRequest
 
-_VERSION: Final = "2023-06-01"
 _SAFE_MAX_TOKENS: Final = 32_000
 """What every model since Claude 4 can give in one answer."""
 
@@ -74,7 +74,7 @@ def _max_tokens(request: ModelRequest, settings: MessagesSettings) -> int:
 
 
 def _headers(betas: Sequence[str]) -> dict[str, str]:
-    headers = stream_headers() | {"anthropic-version": _VERSION}
+    headers = stream_headers() | {"anthropic-version": API_VERSION}
     if betas:
         headers["anthropic-beta"] = ",".join(dict.fromkeys(betas))
     return headers

@@ -6,9 +6,10 @@ first request asks for it.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
-from ferrule_anthropic.settings import read_messages_settings
+from ferrule_anthropic.settings import API_VERSION, read_messages_settings
 from ferrule_hookspecs.errors import ProviderError
 from ferrule_wire.credentials import Credentials
 from ferrule_wire.exchange import Exchange
@@ -33,6 +34,8 @@ _WHERE_KEYS_ARE: Final = "Set it to a key from https://platform.claude.com/setti
 
 class AnthropicProvider:
     """Speaks the Messages API over HTTP."""
+
+    catalogue_headers: Final = MappingProxyType({"anthropic-version": API_VERSION})
 
     def __init__(self, context: PluginContext) -> None:
         """Check the settings; nothing is sent and nothing heavy is imported."""

@@ -9,6 +9,9 @@ from ferrule_hookspecs.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+API_VERSION: Final = "2023-06-01"
+"""The version of the API that every request asks for."""
+
 Thinking = Literal["auto", "adaptive", "budget", "between_tools", "disabled", "off"]
 CacheTtl = Literal["5m", "1h", "off"]
 SchemaMeans = Literal["native", "instructions"]
