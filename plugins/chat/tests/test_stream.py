@@ -390,3 +390,11 @@ def test_a_call_in_many_fragments_costs_time_in_proportion(hear):
         DONE,
     )
     assert calls_of(heard) == [("a", "run", text)]
+
+
+def test_calls_a_model_writes_into_its_answer_are_found_if_that_is_wished(hear):
+    block = '```json\n{"name": "run", "arguments": {"n": 1}}\n```'
+    said = [chunk(content=block), chunk("stop"), DONE]
+    assert hear(*said).text == block
+    ((_, name, arguments),) = calls_of(hear(*said, quirks={"text_calls": True}))
+    assert (name, json.loads(arguments)) == ("run", {"n": 1})

@@ -106,6 +106,8 @@ def test_line_breaks_inside_of_strings_are_forgiven():
 def test_the_tools_are_described_with_their_schemas():
     text = describe_tools([RUN, PATCH])
     assert '"cmd":{}' in text
+    assert "The only tools are: `run`, `apply_patch`." in text
+    assert '{"name": "run", "arguments": {}}' in text
     assert "start: begin" in text
     assert "```tool NAME" in text
     assert "```tool NAME" not in describe_tools([RUN])

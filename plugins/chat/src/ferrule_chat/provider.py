@@ -92,7 +92,8 @@ class ChatProvider:
         from ferrule_chat.functions import Functions
         from ferrule_wire.text_protocol import ReplyParser
 
-        parser = ReplyParser(request.tools) if in_text and request.tools else None
+        is_parsed = request.tools and (in_text or self._quirks.text_calls)
+        parser = ReplyParser(request.tools) if is_parsed else None
         return ChatDecoder(self._quirks, Functions(request.tools), parser)
 
     def _mended(self, error: ProviderError, model: str) -> ProviderError:

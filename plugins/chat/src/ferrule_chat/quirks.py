@@ -24,6 +24,7 @@ class Quirks(NamedTuple):
     tool_images: Literal["user", "tool"]
     short_call_ids: bool
     tool_calls: Literal["native", "text"]
+    text_calls: bool
     parallel_tool_calls: bool
     reasoning_fields: Sequence[str]
     reasoning_back: str

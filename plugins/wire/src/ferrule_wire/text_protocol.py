@@ -11,7 +11,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Final, cast
 
-from ferrule_hookspecs.tools import FreeformSchema
+from ferrule_hookspecs.tools import FreeformSchema, FunctionSchema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,18 +30,18 @@ NO_OUTPUT: Final = "(no output)"
 _INTRODUCTION: Final = """\
 # Tools
 
-You act by calling tools; nothing happens unless you call one. A call is a block of this form, \
-beginning on a line of its own:
+You act by calling tools; nothing happens unless you call one. The only tools are: {names}. A call \
+is a block of this form, beginning on a line of its own:
 
 ```tool
-{"name": "TOOL", "arguments": {"KEY": "VALUE"}}
+{example}
 ```
 
-The block holds one JSON object: `name` is a tool from the list below, `arguments` follow its JSON \
-Schema. Write line breaks inside of a JSON string as \\n. Write one block per call; several blocks \
-may follow each other. End your message after the last block: the results come in the next \
-message, and what they say must not be guessed. When no tool is needed any more, answer without \
-a block."""
+The block holds one JSON object: `name` is one of the tools named above, `arguments` follow that \
+tool's JSON Schema. Write line breaks inside of a JSON string as \\n. Write one block per call; \
+several blocks may follow each other. End your message after the last block: the results come in \
+the next message, and what they say must not be guessed. When no tool is needed any more, answer \
+without a block."""
 _FREEFORM: Final = """\
 A tool marked as plain text is called with its name behind the word `tool`, and its input as it is:
 
@@ -54,10 +54,20 @@ def describe_tools(tools: Sequence[ToolSchema]) -> str:
     """Tell a model in words which tools it has and how it calls them; empty without tools."""
     if not tools:
         return ""
-    parts = [_INTRODUCTION]
+    names = ", ".join(f"`{tool.name}`" for tool in tools)
+    parts = [_INTRODUCTION.format(names=names, example=_example(tools))]
     if any(isinstance(tool, FreeformSchema) for tool in tools):
         parts.append(_FREEFORM)
     return "\n\n".join(parts + [_description(tool) for tool in tools])
+
+
+def _example(tools: Sequence[ToolSchema]) -> str:
+    """Show a call of the first tool: small models take names like TOOL for real ones."""
+    tool = next((tool for tool in tools if isinstance(tool, FunctionSchema)), None)
+    if tool is None:
+        return json.dumps({"name": tools[0].name, "arguments": {"input": "..."}})
+    required = cast("Sequence[str]", tool.parameters.get("required") or ())
+    return json.dumps({"name": tool.name, "arguments": dict.fromkeys(required, "...")})
 
 
 def _description(tool: ToolSchema) -> str:
