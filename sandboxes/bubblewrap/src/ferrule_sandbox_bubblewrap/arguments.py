@@ -11,6 +11,8 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from ferrule_confinement.scratch import has_scratch, with_scratch
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -30,7 +32,6 @@ _KERNEL_SETTINGS: Final = tuple(
 )
 _OWN_PLACES: Final = ("/dev", "/proc")
 _SCRATCH: Final = "/dev/shm"  # noqa: S108  # private to the sandbox: it lies on its own /dev
-_TEMPORARY_NAMES: Final = ("TMPDIR", "TMP", "TEMP")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +76,8 @@ def environment_arguments(policy: ResolvedPolicy, env: Mapping[str, str]) -> lis
     bubblewrap itself runs with an empty one, so that nothing in it, such as `LD_PRELOAD`, takes
     effect outside of the sandbox. Where no temporary folder can be written, a private one is named.
     """
-    values = dict(env)
-    if not _has_scratch(policy, values.get("TMPDIR") or "/tmp"):  # noqa: S108  # the default
-        values.update({name: _SCRATCH for name in _TEMPORARY_NAMES if name in values})
-        values["TMPDIR"] = _SCRATCH
+    is_served = has_scratch(policy, env, _SCRATCH)
+    values = env if is_served else with_scratch(env, _SCRATCH)
     words: list[str] = []
     for name, value in values.items():
         words += ["--setenv", name, value]
@@ -107,11 +106,6 @@ def _covered(view: View, policy: ResolvedPolicy) -> list[str]:
         if not _is_covered(path, (*denied, *view.socket_folders, *_OWN_PLACES)):
             words += ["--ro-bind", "/dev/null", path]
     return words
-
-
-def _has_scratch(policy: ResolvedPolicy, folder: str) -> bool:
-    canonical = os.path.realpath(folder)
-    return _is_covered(canonical, ("/dev/shm", *(root.path for root in policy.writable_roots)))  # noqa: S108  # private to the sandbox
 
 
 def _is_covered(path: str, folders: Iterable[str]) -> bool:

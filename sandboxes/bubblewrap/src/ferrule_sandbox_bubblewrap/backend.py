@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from ferrule_confinement.control_groups import bounds_processes, remove_groups
-from ferrule_confinement.program import failure_argv
+from ferrule_confinement.program import find_program
 from ferrule_confinement.sealed_file import sealed_file
 from ferrule_confinement.seccomp import filter_program
 from ferrule_hookspecs.errors import PolicyUnenforceableError, SandboxUnavailableError
@@ -93,7 +93,7 @@ class BubblewrapBackend:
             raise SandboxUnavailableError(self._examined().reason)
         if not os.path.isdir(command.cwd):
             raise SandboxUnavailableError(f"the working directory {command.cwd} does not exist")
-        failing = failure_argv(command.argv, command.cwd, command.env)
+        failing = find_program(command.argv, command.cwd, command.env).failure
         if failing is not None:
             return Launch(tuple(failing), env={}, cwd="/")
         return self._confined(program, policy, command)

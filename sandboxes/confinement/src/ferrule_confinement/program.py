@@ -1,14 +1,14 @@
 """Finds the program of a command before it is launched.
 
-A shell answers 127 for a program that is missing and 126 for one that cannot be run. bubblewrap
-answers 1 for both, so they are told apart here.
+A shell answers 127 for a program that is missing and 126 for one that cannot be run, and says it.
+What starts commands in a sandbox cannot say that as well, so they are told apart here.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,21 +18,34 @@ _UNREACHABLE: Final = "a folder on the way may not be entered"
 _SCRIPT: Final = 'printf "%s: %s\\n" "$1" "$2" >&2; exit "$3"'
 
 
-def failure_argv(argv: tuple[str, ...], cwd: str, env: Mapping[str, str]) -> list[str] | None:
-    """Return what to launch instead when the program cannot be run; None when it can."""
+class Program(NamedTuple):
+    """What to start for a command.
+
+    Attributes:
+        path: The program, as the kernel finds it from the command's working directory.
+        failure: What to launch instead when it cannot be run.
+    """
+
+    path: str
+    failure: list[str] | None = None
+
+
+def find_program(argv: tuple[str, ...], cwd: str, env: Mapping[str, str]) -> Program:
+    """Find the program of a command as a shell does."""
     if not argv or not argv[0]:
-        return _failing("", "no command given", 127)
+        return Program("", _failing("", "no command given", 127))
     name = argv[0]
     if "/" in name:
-        return _judge(os.path.join(cwd, name), name)
+        return Program(name, _judge(os.path.join(cwd, name), name))
     refused: list[str] | None = None
     for folder in env.get("PATH", _DEFAULT_PATH).split(":"):
-        failure = _judge(os.path.join(cwd, folder, name), name)
+        path = os.path.join(cwd, folder, name)
+        failure = _judge(path, name)
         if failure is None:
-            return None
+            return Program(path)
         if failure[-1] == "126" and failure[-2] != _UNREACHABLE:
             refused = failure
-    return refused or _failing(name, "command not found", 127)
+    return Program("", refused or _failing(name, "command not found", 127))
 
 
 def _judge(path: str, name: str) -> list[str] | None:
