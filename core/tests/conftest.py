@@ -52,6 +52,12 @@ class Bench:
     def configure(self, text):
         (self.host.home / "config.toml").write_text(text + "\n" + CONFIG)
 
+    def set_key(self, key, value):
+        """Put a key at the top of the configuration, in place of what is said there."""
+        path = self.host.home / "config.toml"
+        lines = [line for line in path.read_text().splitlines() if not line.startswith(f"{key} =")]
+        path.write_text(f"{key} = {value}\n" + "\n".join(lines))
+
     def options(self, kernel, **changes):
         config = kernel.config(ConfigRequest(cwd=str(self.workspace)))
         return ThreadOptions(**({"config": config, "cwd": str(self.workspace)} | changes))

@@ -9,7 +9,7 @@ from ferrule.doctor.examination import Examination
 from ferrule_hookspecs.errors import ProviderError
 from ferrule_hookspecs.hooks import Check, ContextFragment, Continue, PromptReply
 from ferrule_hookspecs.host import ConfigRequest
-from ferrule_hookspecs.review import Verdict
+from ferrule_hookspecs.review import Amendment, Verdict
 
 
 def calls_of(stage, name):
@@ -240,3 +240,16 @@ def test_hook_ferrule_notify(plain, stage):
     assert arguments["notification"].kind == "turn_complete"
     assert arguments["notification"].last_message == "the end"
     assert arguments["notification"].input_messages == ("hello",)
+
+
+def test_hook_ferrule_amendment(bench, stage):
+    offered = Amendment("command_prefix", ("note", "x"))
+    stage.hooks["ferrule_tool_before"] = Verdict("ask", "is it?", amendments=(offered,))
+    stage.reviews.append({"decision": "accept", "amendment": ["command_prefix", "note", "x"]})
+    stage.turns.extend([[call("note", '{"text": "x"}'), DONE], [*say("the end"), DONE]])
+    bench.set_key("approval_policy", '"on-request"')
+
+    bench.turn()
+
+    (arguments,) = calls_of(stage, "ferrule_amendment")
+    assert arguments["amendment"] == offered

@@ -19,12 +19,6 @@ def play(stage, *calls):
     stage.turns.extend([[*calls, DONE], [*say("ok"), DONE]])
 
 
-def configure(bench, approval):
-    bench.configure("")
-    path = bench.host.home / "config.toml"
-    path.write_text(path.read_text().replace('approval_policy = "never"', approval))
-
-
 def decisions(bench):
     return [
         (p["phase"], p["outcome"]["decision"], p["outcome"]["reviewer"])
@@ -65,7 +59,7 @@ def test_under_never_a_wider_permission_is_refused_without_asking(bench, stage):
     ("decision", "ran"), [("accept", True), ("acceptForSession", True), ("decline", False)]
 )
 def test_the_reviewer_decides_about_a_wider_permission(bench, stage, decision, ran):
-    configure(bench, 'approval_policy = "on-request"')
+    bench.set_key("approval_policy", '"on-request"')
     target = bench.folder / "outside.txt"
     play(stage, touch(target, escalate=True))
     stage.reviews.append(decision)
@@ -80,7 +74,7 @@ def test_the_reviewer_decides_about_a_wider_permission(bench, stage, decision, r
 
 
 def test_cancel_ends_the_turn(bench, stage):
-    configure(bench, 'approval_policy = "on-request"')
+    bench.set_key("approval_policy", '"on-request"')
     stage.turns.append([touch(OUTSIDE, escalate=True), DONE])
     stage.reviews.append("cancel")
 
@@ -94,7 +88,7 @@ def test_cancel_ends_the_turn(bench, stage):
     "fault", [RuntimeError("broken"), "yes please"], ids=["raises", "nonsense"]
 )
 def test_a_faulty_reviewer_refuses(bench, stage, fault):
-    configure(bench, 'approval_policy = "on-request"')
+    bench.set_key("approval_policy", '"on-request"')
     play(stage, touch(OUTSIDE, escalate=True))
     stage.reviews.append(fault)
 
@@ -105,7 +99,7 @@ def test_a_faulty_reviewer_refuses(bench, stage, fault):
 
 
 def test_what_was_accepted_for_the_session_is_not_asked_again(bench, stage):
-    configure(bench, 'approval_policy = "on-request"')
+    bench.set_key("approval_policy", '"on-request"')
     target = bench.folder / "outside.txt"
     stage.turns.extend(
         [
@@ -123,7 +117,7 @@ def test_what_was_accepted_for_the_session_is_not_asked_again(bench, stage):
 
 
 def test_an_acceptance_covers_that_very_call_only(bench, stage):
-    configure(bench, 'approval_policy = "on-request"')
+    bench.set_key("approval_policy", '"on-request"')
     first, second = bench.folder / "one.txt", bench.folder / "two.txt"
     stage.turns.extend(
         [
@@ -141,7 +135,7 @@ def test_an_acceptance_covers_that_very_call_only(bench, stage):
 
 
 def test_after_a_refusal_of_the_sandbox_on_failure_asks_once_and_runs_without(bench, stage):
-    configure(bench, 'approval_policy = "on-failure"')
+    bench.set_key("approval_policy", '"on-failure"')
     target = bench.folder / "outside.txt"
     play(stage, touch(target))
     stage.reviews.append("accept")
@@ -155,7 +149,7 @@ def test_after_a_refusal_of_the_sandbox_on_failure_asks_once_and_runs_without(be
 
 
 def test_untrusted_asks_about_everything_that_may_change_something(bench, stage):
-    configure(bench, 'approval_policy = "untrusted"')
+    bench.set_key("approval_policy", '"untrusted"')
     play(stage, call("note", id_="c0"), touch(bench.workspace / "a.txt"))
     stage.reviews.append("decline")
 
@@ -167,7 +161,7 @@ def test_untrusted_asks_about_everything_that_may_change_something(bench, stage)
 
 
 def test_a_forbidden_call_never_runs_whatever_the_policy(bench, stage):
-    configure(bench, 'approval_policy = "on-request"')
+    bench.set_key("approval_policy", '"on-request"')
     play(stage, touch(bench.workspace / "a.txt", forbidden=True))
 
     bench.turn()
@@ -197,7 +191,7 @@ def test_r06_a_fault_in_an_assessing_hook_refuses_the_call(bench, stage):
 
 
 def test_r14_what_the_reviewer_saw_is_what_ran_and_cannot_be_changed(bench, stage):
-    configure(bench, 'approval_policy = "on-request"')
+    bench.set_key("approval_policy", '"on-request"')
     play(stage, touch(bench.folder / "outside.txt", escalate=True, nested={"list": [1, {"a": 2}]}))
 
     def meddle(request, turn):
@@ -218,7 +212,7 @@ def test_r14_what_the_reviewer_saw_is_what_ran_and_cannot_be_changed(bench, stag
 
 
 def test_a_plugin_may_refuse_but_not_replace_the_reviewer(bench, stage):
-    configure(bench, 'approval_policy = "on-request"')
+    bench.set_key("approval_policy", '"on-request"')
     play(stage, touch(OUTSIDE, escalate=True))
     stage.hooks["ferrule_permission_request"] = Verdict.allow()
     stage.reviews.append("decline")
@@ -229,7 +223,7 @@ def test_a_plugin_may_refuse_but_not_replace_the_reviewer(bench, stage):
 
 
 def test_a_client_is_asked_and_its_answer_decides(bench, stage):
-    configure(bench, 'approval_policy = "on-request"')
+    bench.set_key("approval_policy", '"on-request"')
     target = bench.folder / "outside.txt"
     play(stage, touch(target, escalate=True))
     stage.reviews.append("ask the client")
@@ -253,7 +247,7 @@ def test_a_client_is_asked_and_its_answer_decides(bench, stage):
 
 
 def test_a_question_is_withdrawn_when_the_turn_is_interrupted(bench, stage):
-    configure(bench, 'approval_policy = "on-request"')
+    bench.set_key("approval_policy", '"on-request"')
     stage.turns.append([touch(OUTSIDE, escalate=True), DONE])
     stage.reviews.append("ask the client")
 
@@ -298,7 +292,7 @@ def test_every_call_has_a_decision_even_one_that_cannot_be_read(bench, stage):
 
 
 def test_two_sessions_do_not_share_what_was_accepted(bench, stage):
-    configure(bench, 'approval_policy = "on-request"')
+    bench.set_key("approval_policy", '"on-request"')
     target = bench.folder / "outside.txt"
     play(stage, touch(target, escalate=True))
     play(stage, touch(target, escalate=True))

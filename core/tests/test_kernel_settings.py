@@ -20,12 +20,6 @@ def play(stage, *calls):
     stage.turns.extend([[*calls, DONE], [*say("ok"), DONE]])
 
 
-def set_key(bench, key, value):
-    path = bench.host.home / "config.toml"
-    lines = [line for line in path.read_text().splitlines() if not line.startswith(f"{key} =")]
-    path.write_text(f"{key} = {value}\n" + "\n".join(lines))
-
-
 def run_turns(bench, *turns):
     async def script(session):
         for count, params in enumerate(turns, start=1):
@@ -58,7 +52,7 @@ def rules(bench, tmp_path, monkeypatch):
 
 def test_a_forbidden_mode_is_not_reached_through_an_approved_escalation(bench, stage, rules):
     rules('allowed_sandbox_modes = ["read-only", "workspace-write"]')
-    set_key(bench, "approval_policy", '"on-request"')
+    bench.set_key("approval_policy", '"on-request"')
     target = bench.folder / "outside.txt"
     play(stage, touch(target, escalate=True))
     stage.reviews.append("accept")
@@ -72,7 +66,7 @@ def test_a_forbidden_mode_is_not_reached_through_an_approved_escalation(bench, s
 
 def test_nor_after_a_refusal_of_the_sandbox(bench, stage, rules):
     rules('allowed_sandbox_modes = ["workspace-write"]')
-    set_key(bench, "approval_policy", '"on-failure"')
+    bench.set_key("approval_policy", '"on-failure"')
     target = bench.folder / "outside.txt"
     play(stage, touch(target))
     stage.reviews.append("accept")
@@ -95,7 +89,7 @@ def test_nor_after_a_refusal_of_the_sandbox(bench, stage, rules):
 )
 def test_a_turn_cannot_ask_for_what_the_administrator_does_not_allow(bench, stage, rules, params):
     rules('allowed_sandbox_modes = ["workspace-write"]\nallowed_approval_policies = ["on-request"]')
-    set_key(bench, "approval_policy", '"on-request"')
+    bench.set_key("approval_policy", '"on-request"')
     target = bench.folder / "outside.txt"
     play(stage, touch(target))
 
@@ -152,7 +146,7 @@ def test_a_rollback_takes_back_what_was_told_but_not_what_holds(bench, stage):
 
 
 def test_the_backend_is_chosen_by_the_policy_of_the_turn(bench, stage):
-    set_key(bench, "sandbox_mode", '"danger-full-access"')
+    bench.set_key("sandbox_mode", '"danger-full-access"')
     play(stage, touch(bench.workspace / "a.txt"))
 
     run_turns(bench, {"sandboxPolicy": {"type": "readOnly"}})
@@ -180,7 +174,7 @@ def test_no_tool_leaves_the_sandbox_by_its_own_word(bench, stage):
 
 
 def test_a_reviewer_asked_by_a_plugin_learns_that_the_call_leaves_the_sandbox(bench, stage):
-    set_key(bench, "approval_policy", '"on-request"')
+    bench.set_key("approval_policy", '"on-request"')
     stage.hooks["ferrule_tool_before"] = Verdict.ask("look at this")
     play(stage, touch(bench.folder / "outside.txt", escalate="unasked"))
     stage.reviews.append("decline")
@@ -191,7 +185,7 @@ def test_a_reviewer_asked_by_a_plugin_learns_that_the_call_leaves_the_sandbox(be
 
 
 def test_an_acceptance_holds_in_its_folder_only(bench, stage):
-    set_key(bench, "approval_policy", '"on-request"')
+    bench.set_key("approval_policy", '"on-request"')
     other = bench.folder / "other"
     other.mkdir()
     play(stage, touch(bench.folder / "a.txt", escalate=True))
@@ -204,7 +198,7 @@ def test_an_acceptance_holds_in_its_folder_only(bench, stage):
 
 
 def test_an_acceptance_holds_under_its_sandbox_policy_only(bench, stage):
-    set_key(bench, "approval_policy", '"untrusted"')
+    bench.set_key("approval_policy", '"untrusted"')
     play(stage, touch(bench.workspace / "a.txt"))
     play(stage, touch(bench.workspace / "a.txt"))
     stage.reviews.extend(["acceptForSession", "decline"])
@@ -215,11 +209,10 @@ def test_an_acceptance_holds_under_its_sandbox_policy_only(bench, stage):
 
 
 def test_an_acceptance_of_a_rewritten_call_covers_its_new_arguments_only(bench, stage):
-    set_key(bench, "approval_policy", '"untrusted"')
-    paths = iter(["a.txt", "b.txt"])
+    bench.set_key("approval_policy", '"untrusted"')
 
     def rewrite(call, turn):
-        path = str(bench.workspace / next(paths))
+        path = str(bench.workspace / {"c1": "a.txt", "c2": "b.txt"}[call.call_id])
         return call._replace(tool="touch", arguments={"path": path})
 
     stage.hooks["ferrule_tool_rewrite"] = rewrite

@@ -182,7 +182,9 @@ def _refusal(judged: list[_Judgement]) -> SandboxUnavailableError:
     if not gaps:
         return SandboxUnavailableError(text)
     fewest = min(gaps, key=len)
-    mend = _MEND if len(judged) == 1 else "mend the first"
+    mend = "install bubblewrap, as in `apt install bubblewrap`"
+    if any(each.backend.name == _AUTOMATIC[0] for each in judged):
+        mend = f"make {_AUTOMATIC[0]} work"
     if "filesystem" not in fewest:
         names = ", ".join(f'"{feature}"' for feature in fewest)
         mend += (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from json import loads
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
 from ferrule.approvals import Kind, asks_after_denial, asks_first, may_ask, policy_name
@@ -16,6 +17,7 @@ from ferrule.attempt import BoundSandbox, CallContext, confined, escalated
 from ferrule.call_parsing import function_arguments
 from ferrule.containment import contained
 from ferrule.dispatcher import strictest
+from ferrule.policy import policy_mode
 from ferrule.turn_settings import check_allowed
 from ferrule_hookspecs.errors import ConfigError, FerruleError, PluginError, ToolError
 from ferrule_hookspecs.hooks import Notification
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ferrule.session_parts import SessionParts
+    from ferrule_hookspecs.events import DecisionFacts
     from ferrule_hookspecs.items import DynamicToolCallItem, ThreadItem
     from ferrule_hookspecs.sandbox import Denial
 
@@ -50,7 +53,12 @@ class _Question(NamedTuple):
     escalate: bool
     kinds: tuple[Kind, ...]
     denial: Denial | None = None
-    verdicts: Mapping[str, Verdict] | None = None
+    verdicts: Mapping[str, Verdict] = MappingProxyType({})
+
+    @property
+    def asking(self) -> list[Verdict]:
+        """The opinions because of which somebody is asked."""
+        return [verdict for verdict in self.verdicts.values() if verdict.decision == "ask"]
 
 
 class Outcome(NamedTuple):
@@ -68,6 +76,7 @@ class Orchestrator:
         self._parts = parts
         self._turn_id = turn_id
         self._info = parts.turn_info(turn_id)
+        self._facts: dict[str, DecisionFacts] = {}
 
     async def run(self, call: ToolCall) -> Outcome:
         """Take a normalised call through all phases.
@@ -152,6 +161,7 @@ class Orchestrator:
         policy = self._parts.settings.approval_policy
         verdicts = await self._parts.hooks.assess("ferrule_tool_before", call=call, turn=self._info)
         verdict = strictest(verdicts)
+        self._facts[call.call_id] = self._facts_of(verdicts, escalated=escalate)
         if requirement.kind == "forbidden":
             self._refuse(call, requirement.reason, call.tool)
         if verdict.decision == "deny":
@@ -159,6 +169,10 @@ class Orchestrator:
         if escalate:
             self._check_escalation(call)
         reasons: dict[Kind, str] = {}
+        granted = verdicts.get(self._parts.policy_plugin)
+        if verdict.decision == "allow" and granted is not None and granted.grants:
+            self._accepted(call, granted, self._parts.policy_plugin)
+            return None
         if requirement.kind == "approval" or escalate:
             reasons["sandbox_approval"] = requirement.reason or f"{call.tool} leaves the sandbox"
         if verdict.decision == "ask":
@@ -168,14 +182,17 @@ class Orchestrator:
         if reasons:
             reason = next(iter(reasons.values()))
             return _Question("requirement", reason, escalate, tuple(reasons), verdicts=verdicts)
+        self._accepted(call, Verdict.allow("no approval needed", policy_name(policy)), "policy")
+        return None
+
+    def _accepted(self, call: ToolCall, verdict: Verdict, by: str) -> None:
         outcome: ReviewOutcome = {
             "decision": "accept",
-            "reviewer": "policy",
-            "reason": "no approval needed",
-            "rule": policy_name(policy),
+            "reviewer": by,
+            "reason": verdict.reason,
+            "rule": verdict.rule,
         }
         self._decided(call, "requirement", outcome)
-        return None
 
     async def _meet(
         self, call: ToolCall, item: ThreadItem | None, question: _Question | None
@@ -201,12 +218,30 @@ class Orchestrator:
             return
         outcome = await self._review(call, item, question)
         self._decided(call, "escalation" if question.denial else "review", outcome)
+        await self._amend(question, outcome)
         if outcome["decision"] == "acceptForSession":
             self._parts.memory.remember(call, self._parts.settings, escalated=question.escalate)
         if outcome["decision"] == "cancel":
             raise TurnCancelledError(f"cancelled by {outcome['reviewer']}: {outcome['reason']}")
         if outcome["decision"] not in _ACCEPTING:
             raise CallRefusedError(f"rejected by {outcome['reviewer']}: {outcome['reason']}")
+
+    async def _amend(self, question: _Question, outcome: ReviewOutcome) -> None:
+        """Have an accepted amendment kept; only one that was offered counts."""
+        wanted = outcome.get("amendment")
+        if not wanted or outcome["decision"] not in _ACCEPTING:
+            return
+        for verdict in question.asking:
+            for amendment in verdict.amendments:
+                if [amendment.kind, *amendment.value] == list(wanted):
+                    await self._parts.hooks.observe(
+                        "ferrule_amendment", amendment=amendment, context=self._parts.context
+                    )
+                    return
+        self._parts.recorder.warning(
+            f"{outcome['reviewer']} accepted an amendment that was not offered: "
+            f"{' '.join(wanted)}; it is not kept"
+        )
 
     async def _review(
         self, call: ToolCall, item: ThreadItem | None, question: _Question
@@ -221,7 +256,9 @@ class Orchestrator:
             parts.settings.cwd,
             question.escalate,
             question.denial,
-            question.verdicts or {},
+            question.verdicts,
+            next((verdict.reviewer for verdict in question.asking if verdict.reviewer), ""),
+            tuple(amendment for verdict in question.asking for amendment in verdict.amendments),
         )
         verdict = strictest(
             await parts.hooks.assess("ferrule_permission_request", request=request, turn=self._info)
@@ -238,7 +275,7 @@ class Orchestrator:
         started = time.monotonic()
         try:
             with contained("the reviewer"):
-                reviewer = parts.reviewer()
+                reviewer = parts.reviewer(request.reviewer)
                 outcome = await reviewer.review(request, ReviewContext(parts.ask_client))
                 if outcome["decision"] not in (*_ACCEPTING, "decline", "cancel"):
                     raise PluginError(f"the reviewer answered {outcome['decision']!r}")
@@ -288,7 +325,21 @@ class Orchestrator:
         raise CallRefusedError(reason)
 
     def _decided(self, call: ToolCall, phase: Phase, outcome: ReviewOutcome) -> None:
-        self._parts.recorder.decided(call.call_id, call.tool, phase, outcome)
+        facts = self._facts.get(call.call_id)
+        self._parts.recorder.decided(call.call_id, call.tool, phase, outcome, facts)
+
+    def _facts_of(self, verdicts: Mapping[str, Verdict], *, escalated: bool) -> DecisionFacts:
+        settings = self._parts.settings
+        return {
+            "cwd": settings.cwd,
+            "approvalPolicy": policy_name(settings.approval_policy),
+            "sandboxMode": policy_mode(settings.sandbox_policy),
+            "escalated": escalated,
+            "opinions": {
+                plugin: {"decision": said.decision, "reason": said.reason, "rule": said.rule}
+                for plugin, said in verdicts.items()
+            },
+        }
 
     def _ended(
         self,

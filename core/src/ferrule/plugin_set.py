@@ -31,6 +31,7 @@ class PluginSet:
         self._manager = manager
         self._warn = warn
         self._context = context
+        self._reviewers: dict[str, Reviewer] = {}
         self._backends: dict[frozenset[Feature], SandboxBackend] = {}
         self._told: set[str] = set()
 
@@ -59,11 +60,13 @@ class PluginSet:
         names = self._manager.names("ferrule.reviewers")
         return name if name in names else _ALIASES.get(name, name)
 
-    @cached_property
-    def reviewer(self) -> Reviewer:
-        """The driver of the configured reviewer."""
-        driver = self._manager.driver("ferrule.reviewers", self.reviewer_name, self._context)
-        return cast("Reviewer", driver)
+    def reviewer(self, name: str = "") -> Reviewer:
+        """Return the driver of a reviewer, of the configured one without a name."""
+        name = name or self.reviewer_name
+        if name not in self._reviewers:
+            driver = self._manager.driver("ferrule.reviewers", name, self._context)
+            self._reviewers[name] = cast("Reviewer", driver)
+        return self._reviewers[name]
 
     def backend(self, policy: ResolvedPolicy) -> SandboxBackend:
         """The sandbox for a policy; raises rather than widen."""

@@ -14,7 +14,7 @@ from ferrule_hookspecs.errors import FerruleError
 
 if TYPE_CHECKING:
     from ferrule.event_queue import EventQueue
-    from ferrule_hookspecs.events import Event, ServerRequest
+    from ferrule_hookspecs.events import DecisionFacts, DecisionParams, Event, ServerRequest
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.items import ThreadItem
     from ferrule_hookspecs.review import ReviewOutcome
@@ -164,32 +164,26 @@ class Recorder:
         tool: str,
         phase: Literal["requirement", "review", "escalation"],
         outcome: ReviewOutcome,
+        facts: DecisionFacts | None = None,
     ) -> None:
-        """Store and tell what was decided about a call of the running turn."""
-        self.record(
-            "event_msg",
-            {
-                "type": "decision",
-                "turn_id": self.turn_id,
-                "call_id": item_id,
-                "tool": tool,
-                "phase": phase,
-                "outcome": outcome,
-            },
-        )
-        self.emit(
-            {
-                "method": "item/decision",
-                "params": {
-                    "threadId": self.thread_id,
-                    "turnId": self.turn_id,
-                    "itemId": item_id,
-                    "tool": tool,
-                    "phase": phase,
-                    "outcome": outcome,
-                },
-            }
-        )
+        """Store and tell what was decided about a call of the running turn, and from which facts.
+
+        Facts are None where the call never came to be judged.
+        """
+        decision = {"tool": tool, "phase": phase, "outcome": outcome, "facts": facts}
+        stored = {"type": "decision", "turn_id": self.turn_id, "call_id": item_id}
+        self.record("event_msg", {**stored, **decision})
+        params: DecisionParams = {
+            "threadId": self.thread_id,
+            "turnId": self.turn_id,
+            "itemId": item_id,
+            "tool": tool,
+            "phase": phase,
+            "outcome": outcome,
+        }
+        if facts is not None:
+            params["facts"] = facts
+        self.emit({"method": "item/decision", "params": params})
 
     def turn_started(self, turn: Turn) -> None:
         """Tell that a turn began."""

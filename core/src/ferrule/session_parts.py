@@ -59,7 +59,7 @@ class SessionParts:
     hooks: Dispatcher
     provider: ModelProvider
     tools: Mapping[str, Tool]
-    reviewer: Callable[[], Reviewer]
+    reviewer: Callable[[str], Reviewer]
     backend: Callable[[ResolvedPolicy], SandboxBackend]
     unconfined: Callable[[], SandboxBackend]
     compactor: Callable[[], Compactor] | None
@@ -71,6 +71,7 @@ class SessionParts:
     parent_thread_id: str | None = None
     allowed: Mapping[str, Sequence[str]] = field(default_factory=dict[str, "Sequence[str]"])
     provider_name: str = ""
+    policy_plugin: str = ""
     call_began: anyio.Event = field(default_factory=anyio.Event)
 
     def offered_tools(self) -> Mapping[str, Tool]:

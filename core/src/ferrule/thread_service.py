@@ -181,7 +181,7 @@ class ThreadService:
             hooks=manager.hooks,
             provider=plugins.provider,
             tools={},
-            reviewer=lambda: plugins.reviewer,
+            reviewer=plugins.reviewer,
             backend=plugins.backend,
             allowed=opening.options.config.allowed,
             unconfined=lambda: plugins.unconfined,
@@ -191,6 +191,7 @@ class ThreadService:
             recorder=recorder,
             parent_thread_id=opening.options.parent_thread_id,
             provider_name=plugins.provider_name,
+            policy_plugin=str(context.config.get("policy_plugin")),
         )
 
     async def _conversation(self, opening: _Opening, parts: SessionParts) -> Conversation:

@@ -48,7 +48,14 @@ def test_a_category_nobody_knows_is_an_error(run_ferrule):
     ran = run_ferrule("doctor", "--only", "gti")
 
     assert ran.returncode == 1
-    assert "no check or category is named 'gti'" in ran.stderr
+    assert "no check or category is named 'gti'; did you mean 'git'?" in ran.stderr
+
+
+def test_a_folder_that_is_not_there_is_an_error(run_ferrule):
+    ran = run_ferrule("doctor", "-C", "/nowhere/at/all")
+
+    assert ran.returncode == 1
+    assert "there is no folder /nowhere/at/all" in ran.stderr
 
 
 def test_what_is_to_be_looked_at_fails_a_strict_run_only(doctor, ferrule_home):

@@ -215,6 +215,24 @@ class Warning(TypedDict):
     params: WarningParams
 
 
+class PluginOpinion(TypedDict):
+    """What an assessing plugin said about a call."""
+
+    decision: Literal["allow", "ask", "deny"]
+    reason: str
+    rule: str
+
+
+class DecisionFacts(TypedDict):
+    """What a decision about a stored call was made from, so that it can be made again."""
+
+    cwd: str
+    approvalPolicy: str
+    sandboxMode: str
+    escalated: bool
+    opinions: dict[str, PluginOpinion]
+
+
 class DecisionParams(TypedDict):
     """Who decided what about a tool call, by which rule, and why."""
 
@@ -224,6 +242,7 @@ class DecisionParams(TypedDict):
     tool: str
     phase: Literal["requirement", "review", "escalation"]
     outcome: ReviewOutcome
+    facts: NotRequired[DecisionFacts]
 
 
 class DecisionMade(TypedDict):

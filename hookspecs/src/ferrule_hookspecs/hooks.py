@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.models import ModelInfo
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.provider import ModelRequest
-    from ferrule_hookspecs.review import ReviewRequest, Verdict
+    from ferrule_hookspecs.review import Amendment, ReviewRequest, Verdict
     from ferrule_hookspecs.threads import TokenUsage, Turn, TurnError
     from ferrule_hookspecs.tools import Tool, ToolCall, ToolResult, TurnInfo
 
@@ -165,6 +165,18 @@ def ferrule_tool_before(call: ToolCall, turn: TurnInfo) -> Verdict | None:
     Returns: None for no opinion. Verdicts combine: the most restrictive wins, order never matters.
     Errors: an exception counts as ``Verdict.deny`` and names the plugin.
     Timeout: 5 s, then as an exception. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("observe", timeout_s=10.0)
+def ferrule_amendment(amendment: Amendment, context: PluginContext) -> None:
+    """Keep a change of policy that a reviewer accepted, so that it holds from now on.
+
+    When: after a call was accepted together with an amendment that was offered for it.
+    Args: ``amendment`` is one of those offered, and ``context`` is the session's; both frozen.
+    Returns: nothing.
+    Errors: reported once; the call itself goes on.
+    Timeout: 10 s. Async: yes. Added in 0.1.
     """
 
 

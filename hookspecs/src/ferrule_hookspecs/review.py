@@ -18,6 +18,18 @@ if TYPE_CHECKING:
 Decision = Literal["allow", "ask", "deny"]
 
 
+class Amendment(NamedTuple):
+    """A lasting change of policy that is offered together with a question.
+
+    Attributes:
+        kind: command_prefix: commands that begin with these words; network_host: this host.
+        value: The words, or protocol and host.
+    """
+
+    kind: Literal["command_prefix", "network_host"]
+    value: tuple[str, ...]
+
+
 class Verdict(NamedTuple):
     """An opinion of a plugin on a tool call.
 
@@ -25,11 +37,19 @@ class Verdict(NamedTuple):
         decision: allow, ask or deny; combined strictest wins.
         reason: One sentence in plain words.
         rule: What decided, such as a rule's text or a policy's name.
+        grants: With allow: a standing approval of the user, so that nobody needs to be asked for
+            what the tool or the approval policy would ask for. Only the plugin that `policy_plugin`
+            names is believed; it does not override anybody's ask or deny.
+        reviewer: With ask: who must answer, whatever reviewer is configured; `user` is a person.
+        amendments: With ask: what may be changed for good by whoever accepts.
     """
 
     decision: Decision
     reason: str = ""
     rule: str = ""
+    grants: bool = False
+    reviewer: str = ""
+    amendments: tuple[Amendment, ...] = ()
 
     @classmethod
     def deny(cls, reason: str, rule: str = "") -> Verdict:
@@ -59,6 +79,10 @@ class ReviewOutcome(TypedDict):
     rule: NotRequired[str]
     evidence: NotRequired[list[str]]
     latencyMs: NotRequired[int]
+    amendment: NotRequired[list[str]]
+    """Kind and value of the offered amendment that was accepted."""
+    details: NotRequired[dict[str, object]]
+    """What else the reviewer found: risk, authorisation, what it used."""
 
 
 class ReviewRequest(NamedTuple):
@@ -74,6 +98,8 @@ class ReviewRequest(NamedTuple):
         escalation: Whether approval means running outside the sandbox.
         denial: What the sandbox refused in the first attempt, if that is why.
         verdicts: Opinions of the assessing plugins, by plugin name.
+        reviewer: Who must answer; empty for the configured reviewer.
+        amendments: What may be changed for good by whoever accepts.
     """
 
     thread_id: str
@@ -85,6 +111,8 @@ class ReviewRequest(NamedTuple):
     escalation: bool = False
     denial: Denial | None = None
     verdicts: Mapping[str, Verdict] = MappingProxyType({})
+    reviewer: str = ""
+    amendments: tuple[Amendment, ...] = ()
 
 
 class ReviewContext(NamedTuple):

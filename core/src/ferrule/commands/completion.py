@@ -28,7 +28,15 @@ _ferrule() {
 compdef _ferrule ferrule
 """
 _FISH: Final = """\
-complete -c ferrule -a '(ferrule __complete fish (commandline -opc)[2..] (commandline -ct))'
+function __ferrule_complete
+    set -l found (ferrule __complete fish (commandline -opc)[2..] (commandline -ct) 2>/dev/null)
+    if set -q found[1]
+        printf '%s\\n' $found
+    else
+        __fish_complete_path (commandline -ct)
+    end
+end
+complete -c ferrule -f -a '(__ferrule_complete)'
 """
 _EPILOG: Final = "For bash, put  source <(ferrule completion bash)  into ~/.bashrc."
 _SHELLS: Final = "Your shell: bash, zsh or fish."

@@ -37,6 +37,8 @@ class DoctorCommand:
             return ended.code if isinstance(ended.code, int) else 2
         except FileNotFoundError:
             raise FerruleError("the working directory no longer exists; go to another") from None
+        if not os.path.isdir(cwd):
+            raise FerruleError(f"there is no folder {cwd}; correct --cd")
         request = ConfigRequest(cwd, profile=arguments.profile, overrides=arguments.config)
         findings, repairs = _examine(arguments, request, cast("LocalHost", host))
         _require_known(arguments.only, findings)
@@ -89,9 +91,15 @@ def _require_known(wanted: Sequence[str], findings: Sequence[Finding]) -> None:
     """Refuse a category nobody has checks for; which there are only the plugins know."""
     known = {finding.category for finding in findings} | {f.check.id for f in findings}
     if unknown := [word for word in wanted if word not in known]:
+        from difflib import get_close_matches
+
+        from ferrule.doctor.meanings import MEANINGS
+
+        ids = {*known, *MEANINGS, *(check_id.partition(".")[0] for check_id in MEANINGS)}
+        close = get_close_matches(unknown[0], sorted(ids), n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
         raise FerruleError(
-            f"no check or category is named {unknown[0]!r}; `ferrule doctor --all` shows those that"
-            " there are"
+            f"no check or category is named {unknown[0]!r}; {hint}`ferrule doctor --all` shows them"
         )
 
 

@@ -35,6 +35,7 @@ def _defaults(*, is_trusted: bool) -> Table:
         "model_providers": built_in_providers(),
         "approval_policy": "on-request",
         "approvals_reviewer": "user",
+        "policy_plugin": "rules",
         "sandbox_mode": "workspace-write" if is_trusted else "read-only",
         "sandbox_workspace_write": {
             "writable_roots": [],

@@ -59,6 +59,8 @@ class ConfigFile(TypedDict, total=False):
     """When a person or reviewer is asked before something runs."""
     approvals_reviewer: str
     """Reviewer plugin that answers."""
+    policy_plugin: str
+    """Plugin whose allowing rules count as standing approvals of the user."""
     auto_review: s.AutoReview
     """Settings of automatic reviewers."""
     reviewers: dict[str, dict[str, object]]

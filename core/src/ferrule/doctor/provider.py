@@ -91,7 +91,9 @@ def _plugin(provider: _Provider, examination: Examination) -> tuple[Check, Mappi
         mend = "correct the provider's table or install its plugin"
         return Check("provider.plugin", "fail", str(error), mend), {}
     origin = examination.config.origin("model_provider") if examination.config else None
-    by = f", chosen by {origin.file or origin.layer}" if origin else ""
+    by = f", as {origin.file or origin.layer} says" if origin else ""
+    if origin is not None and origin.layer == "defaults":
+        by = " by default"
     text = f"{provider.name} ({made.name}) speaks {wire!r}{by}; the model is {provider.model}"
     headers: Mapping[str, str] = getattr(made, "catalogue_headers", {})
     return Check("provider.plugin", "ok", text), headers

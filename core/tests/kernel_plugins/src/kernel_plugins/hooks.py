@@ -45,6 +45,11 @@ def ferrule_tool_before(call, turn):
 
 
 @hookimpl
+def ferrule_amendment(amendment, context):
+    return _called("ferrule_amendment", amendment=amendment, context=context)
+
+
+@hookimpl
 async def ferrule_permission_request(request, turn):
     return _called("ferrule_permission_request", request=request, turn=turn)
 

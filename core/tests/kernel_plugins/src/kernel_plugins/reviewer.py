@@ -32,4 +32,6 @@ class StagedReviewer:
                 },
             }
             decision = (await context.ask_client(question))["decision"]
+        if isinstance(decision, dict):
+            return {"reviewer": "staged", "reason": "the stage says so", **decision}
         return {"decision": decision, "reviewer": "staged", "reason": f"the stage says {decision}"}
