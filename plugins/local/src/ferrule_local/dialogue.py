@@ -33,6 +33,7 @@ class Dialogue:
     Attributes:
         messages: What was said, without the system prompt.
         repeats: How often the last step has been taken in this turn with the same result.
+        last_tool: What kind of step that was.
         steps: How many steps the turn has had.
     """
 
@@ -40,6 +41,7 @@ class Dialogue:
         """Write the whole history."""
         self.messages: list[dict[str, str]] = []
         self.repeats = 0
+        self.last_tool = ""
         self.steps = 0
         self._seen: dict[tuple[str, str], int] = {}
         self._notes = ""
@@ -71,10 +73,8 @@ class Dialogue:
 
     def _task(self, text: str) -> None:
         notes, self._notes = self._notes, ""
-        self._say(
-            "user",
-            f"Notes about the project:\n{notes}\n\nTask: {text}" if notes else f"Task: {text}",
-        )
+        before = f"Notes about the project:\n{notes}\n\n" if notes else ""
+        self._say("user", f"{before}Task: {text}")
         self.repeats, self.steps = 0, 0
         self._seen.clear()
 
@@ -86,6 +86,7 @@ class Dialogue:
         key = (step_text("", step), result)
         self.repeats = self._seen[key] = self._seen.get(key, 0) + 1
         self.steps += 1
+        self.last_tool = str(step["tool"])
         again = f"\n{AGAIN}" if self.repeats > 1 else ""
         self._say("user", f"Result: {result}{again}")
 

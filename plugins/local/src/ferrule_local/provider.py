@@ -165,6 +165,8 @@ def _step_body(
 ) -> dict[str, Any]:
     from ferrule_local.prompt import SYSTEM, step_grammar
 
+    if dialogue.repeats > 1 and dialogue.last_tool == "read":
+        kinds = [kind for kind in kinds if kind != "read"]  # it would read the file for ever
     return {
         "messages": [{"role": "system", "content": SYSTEM}, *dialogue.messages],
         "grammar": step_grammar(kinds, output_schema),

@@ -106,7 +106,7 @@ def _fetch_rest(client: httpx.Client, source: Source, target: Path, progress: Pr
         if have and not goes_on:
             progress.advance(-have)  # the server sends all of it anew
         with target.open("ab" if goes_on else "wb") as file:
-            for piece in answer.iter_bytes(_PIECE):
+            for piece in answer.iter_raw():
                 file.write(piece)
                 progress.advance(len(piece))
 
