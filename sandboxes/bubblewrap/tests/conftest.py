@@ -1,33 +1,24 @@
 """Commands in the real sandbox, as root and as an ordinary user."""
 
-import ctypes
 import os
-import pickle
-import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from ferrule_hookspecs.plugins import PluginContext
-from ferrule_hookspecs.sandbox import Command, ResolvedPolicy, WritableRoot
+from ferrule_hookspecs.sandbox import Command
 from ferrule_sandbox_bubblewrap.backend import BubblewrapBackend
+from ferrule_testkit.confinement import as_user, complete, make_place, make_policy
 
-NOBODY = 65534
 PYTHON = "/usr/bin/python3"
 
 
 @pytest.fixture
 def place(tmp_path_factory):
     """A folder every user may enter, with a workspace in it."""
-    base = tmp_path_factory.mktemp("sandbox")
-    for folder in (base, *base.parents):
-        if folder.stat().st_uid == os.geteuid() and str(folder).startswith("/tmp/"):
-            folder.chmod(0o755)
-    for name in ("workspace", "outside", "home"):
-        (base / name).mkdir()
-        (base / name).chmod(0o777)
-    return base
+    return make_place(tmp_path_factory.mktemp("sandbox"))
 
 
 def new_backend(place):
@@ -49,17 +40,7 @@ def backend(place):
 @pytest.fixture
 def policy(place):
     """Builds policies over the workspace."""
-
-    def policy(mode="workspace-write", *, read_only=(), forbidden=(), pinned=(), **options):
-        workspace = place / "workspace"
-        named = [
-            tuple(str(workspace / name) for name in names)
-            for names in (read_only, forbidden, pinned)
-        ]
-        roots = (WritableRoot(str(workspace), *named),) if mode == "workspace-write" else ()
-        return ResolvedPolicy(mode, str(workspace), roots, **options)
-
-    return policy
+    return partial(make_policy, place / "workspace")
 
 
 @pytest.fixture(params=["root", "user"])
@@ -78,53 +59,6 @@ def run(request, backend, place, policy):
         return as_user(lambda: complete(new_backend(place), policy, command))
 
     return run
-
-
-def complete(backend, policy, command):
-    launch = backend.prepare(policy, command)
-    try:
-        child = subprocess.Popen(
-            launch.argv,
-            env=launch.env,
-            cwd=launch.cwd,
-            pass_fds=launch.pass_fds,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        if launch.started is not None:
-            launch.started()
-        with child:
-            output = child.communicate()[0].decode("utf-8", "replace")
-    finally:
-        if launch.cleanup is not None:
-            launch.cleanup()
-    return subprocess.CompletedProcess(command.argv, child.returncode, output)
-
-
-def as_user(work):
-    """Do something in a process that has given root up, and bring its result back."""
-    ours, theirs = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.setgroups([])
-            os.setresgid(NOBODY, NOBODY, NOBODY)
-            os.setresuid(NOBODY, NOBODY, NOBODY)
-            ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # as after an ordinary login
-            outcome = work()
-        except BaseException as error:
-            outcome = error
-        with os.fdopen(theirs, "wb") as file:
-            pickle.dump(outcome, file)
-        os._exit(0)
-    os.close(theirs)
-    with os.fdopen(ours, "rb") as file:
-        outcome = pickle.load(file)
-    os.waitpid(pid, 0)
-    if isinstance(outcome, BaseException):
-        raise outcome
-    return outcome
 
 
 @pytest.fixture
