@@ -123,6 +123,35 @@ def test_what_is_not_known_is_wrong_usage(ferrule, argv, text):
     assert text in run.stderr
 
 
+@pytest.mark.parametrize(
+    ("line", "guess"),
+    [
+        ("sandbox --bakend x -- true", "'--backend'"),
+        ("sandbox -s read-olny -- true", "'read-only'"),
+        ("completion zhs", "'zsh'"),
+        ("doctor --repiar", "'--repair'"),
+        ("threads lst", "'list'"),
+        ("threads list --serch x", "--search"),
+        ("exec --jsn hi", "'--json'"),
+        ("--no-plugin ferrule-shel exec hi", "'ferrule-shell'"),
+        ("plugins show ferrule-shel", "'ferrule-shell'"),
+        ("plugins order ferrule_tool_befor", "'ferrule_tool_before'"),
+        ("config get modle", "`model`"),
+        ("config explain sandbox_workspace_write.network_acess", "network_access`"),
+        ("exec -p wrok hi", "work"),
+        ("sandbox -s read-only --backend bubblewarp -- true", "'bubblewrap'"),
+    ],
+)
+def test_a_name_that_is_nearly_right_gets_a_suggestion(ferrule, line, guess):
+    ferrule.home.mkdir()
+    (ferrule.home / "work.config.toml").write_text("")
+
+    run = ferrule(*line.split())
+
+    assert run.returncode in (1, 2)
+    assert guess in run.stderr
+
+
 def test_everything_after_the_name_reaches_the_command(ferrule, acme):
     before = ["--dev-plugin", str(acme), "-c", "a=1", "--profile=p"]
     run = ferrule(*before, "acme", "--loud", "-c", "b=2", "--", "-x")

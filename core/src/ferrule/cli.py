@@ -93,6 +93,8 @@ def _run(argv: Sequence[str], environ: MutableMapping[str, str]) -> int:
     from ferrule.host import LocalHost
 
     host = LocalHost(home_folder(environ), environ)
+    if left_out := line.environ.get("FERRULE_NO_PLUGIN"):
+        _require_installed(left_out.split(","), host.index)
     if line.command is None:
         return _show_usage(line, host)
     entry = find_command(host, line.command)
@@ -128,6 +130,19 @@ def take_apart(argv: Sequence[str]) -> CommandLine:
     if at >= len(argv) or argv[at].startswith("-"):
         return CommandLine(variables, passed, None, argv[at:])
     return CommandLine(variables, passed, argv[at], argv[at + 1 :])
+
+
+def _require_installed(names: Sequence[str], index: Index) -> None:
+    """Refuse a misspelt `--no-plugin`: the plugin that was meant would run after all."""
+    from ferrule.index import is_named
+    from ferrule.overview import suggestion
+
+    entries = index.all_entries()
+    for name in filter(None, names):
+        if not any(is_named(entry, [name]) for entry in entries):
+            known = {word for entry in entries for word in (entry.name, entry.distribution)}
+            guess = suggestion(name, sorted(known))
+            raise PluginError(f"--no-plugin {name}: no such plugin is installed.{guess}")
 
 
 def _join(variable: str, values: Sequence[str]) -> str:

@@ -230,7 +230,9 @@ def test_only_the_web_is_asked(check):
 
 
 def test_wrong_usage(check):
-    assert check("--jsn").returncode == 2
+    wrong = check("--jsn")
+    assert wrong.returncode == 2
+    assert "unexpected '--jsn'; did you mean '--json'?" in wrong.stderr
     assert check("--help").returncode == 0
 
 

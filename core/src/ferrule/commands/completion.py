@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -51,9 +50,9 @@ class CompletionCommand:
 
     def main(self, argv: Sequence[str], host: Host) -> int:
         """Print the script of a shell."""
-        parser = argparse.ArgumentParser(
-            prog="ferrule completion", description=self.help, epilog=_EPILOG
-        )
+        from ferrule.argument_parser import GuessingParser
+
+        parser = GuessingParser(prog="ferrule completion", description=self.help, epilog=_EPILOG)
         parser.add_argument("shell", choices=tuple(_SCRIPTS), metavar="SHELL", help=_SHELLS)
         try:
             shell: str = parser.parse_args(argv).shell

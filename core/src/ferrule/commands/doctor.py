@@ -50,9 +50,9 @@ command = DoctorCommand()
 
 
 def _parser() -> ArgumentParser:
-    from argparse import ArgumentParser
+    from ferrule.argument_parser import GuessingParser
 
-    parser = ArgumentParser(
+    parser = GuessingParser(
         prog="ferrule doctor",
         description="Look at everything Ferrule stands on, and say what is wrong and what to do."
         " Without --repair nothing is changed.",

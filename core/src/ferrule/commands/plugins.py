@@ -15,6 +15,7 @@ import typer
 from ferrule.entry import Entry
 from ferrule.index import Index, load_index
 from ferrule.manager import survey
+from ferrule.overview import suggestion
 from ferrule.trust import Governance, Standing, governance_of, judge, required_faults
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.host import ConfigRequest, Host
@@ -59,7 +60,9 @@ def show_plugin(
     standings, _ = _survey(host, load_index(host.environ))
     wanted = {s.entry.distribution for s in standings if is_named(s.entry, [name])}
     if not wanted:
-        raise FerruleError(f"no plugin {name!r} is installed; see: ferrule plugins list")
+        known = {word for s in standings for word in (s.entry.name, s.entry.distribution)}
+        guess = suggestion(name, sorted(known))
+        raise FerruleError(f"no plugin {name!r} is installed;{guess} see: ferrule plugins list")
     for distribution in sorted(wanted):
         theirs = [s for s in standings if s.entry.distribution == distribution]
         typer.echo(in_words([s.entry for s in theirs]))
@@ -76,8 +79,9 @@ def show_order(
     from ferrule_hookspecs import hooks, markers
 
     if hook not in markers.HOOK_CONTRACTS:
+        guess = suggestion(hook, sorted(markers.HOOK_CONTRACTS))
         known = ", ".join(sorted(markers.HOOK_CONTRACTS))
-        raise FerruleError(f"{hook!r} is not a hook of {hooks.__name__}; there are: {known}")
+        raise FerruleError(f"{hook!r} is not a hook of {hooks.__name__};{guess} There are: {known}")
     host = cast("Host", context.obj)
     standings, _ = _survey(host, load_index(host.environ))
     active = [s.entry for s in standings if s.state == "active" and s.entry.group == HOOK_GROUP]

@@ -60,9 +60,11 @@ command = SandboxCommand()
 
 
 def _parser() -> ArgumentParser:
-    from argparse import REMAINDER, ArgumentParser
+    from argparse import REMAINDER
 
-    parser = ArgumentParser(
+    from ferrule.argument_parser import GuessingParser
+
+    parser = GuessingParser(
         prog="ferrule sandbox",
         usage="ferrule sandbox [options] -- COMMAND [ARGUMENTS...]",
         description="Run a command as commands of the model are run.",

@@ -7,7 +7,7 @@ import os
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
-from ferrule_exec.options import OPTIONS
+from ferrule_exec.options import OPTION_STRINGS, OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -122,11 +122,18 @@ def parse(argv: Sequence[str]) -> Arguments | None:
         raise UsageError(_RESERVED)
     for text in loose:
         if text.startswith("-") and text != "-" and " " not in text:
-            raise UsageError(f"unexpected option {text!r}")
+            raise UsageError(f"unexpected option {text!r}{_guess(text)}")
     action, target, prompt = _positionals(loose, literal, last=found.last)
     if (found.last or found.all) and action != "resume":
         raise UsageError("--last and --all belong to 'resume'")
     return _arguments(found, action, target, prompt)
+
+
+def _guess(text: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(text.partition("=")[0], OPTION_STRINGS, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _positionals(

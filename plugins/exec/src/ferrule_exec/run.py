@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _FAILED: Final = 1
 _BROKEN_PIPE: Final = 141
 _CLOSE_S: Final = 10.0
+_MOST_NAMES: Final = 1000
+"""How many threads are looked through for a name like the one that does not exist."""
 _UNCONFINED: Final = {
     "dangerFullAccess": "NO SANDBOX: commands run with all your rights; nothing is confined",
     "externalSandbox": "NO SANDBOX of ours: you said that something outside confines commands",
@@ -97,7 +99,10 @@ def _thread_id(kernel: Kernel, arguments: Arguments) -> str:
     if arguments.target is not None:
         found = kernel.threads.store.find(arguments.target)
         if found is None:
-            raise ThreadNotFoundError(f"no stored thread has the id or name {arguments.target!r}")
+            raise ThreadNotFoundError(
+                f"no stored thread has the id or name {arguments.target!r};"
+                f" {_what_to_do(kernel, arguments.target)}"
+            )
         return found.thread_id
     cwd = None if arguments.everywhere else arguments.cwd
     newest = kernel.threads.store.list(ThreadFilter(cwd=cwd, limit=1))
@@ -105,6 +110,18 @@ def _thread_id(kernel: Kernel, arguments: Arguments) -> str:
         where = "" if cwd is None else f" for {cwd}; --all looks in every folder"
         raise ThreadNotFoundError(f"no thread is stored{where}")
     return newest[0].thread_id
+
+
+def _what_to_do(kernel: Kernel, target: str) -> str:
+    from difflib import get_close_matches
+
+    from ferrule_hookspecs.store import ThreadFilter
+
+    stored = kernel.threads.store.list(ThreadFilter(limit=_MOST_NAMES))
+    names = [thread.name for thread in stored if thread.name]
+    near = get_close_matches(target, names, n=1)
+    guess = f"did you mean {near[0]!r}? " if near else ""
+    return f"{guess}`ferrule threads list --all` shows those there are"
 
 
 def _finish(outcome: Outcome, output_file: str | None, stderr: Stream) -> int:

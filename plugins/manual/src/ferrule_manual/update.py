@@ -30,7 +30,9 @@ class UpdateCheckCommand:
 
         parser = _parser(argparse.ArgumentParser)
         try:
-            arguments = parser.parse_args(argv)
+            arguments, unknown = parser.parse_known_args(argv)
+            if unknown:
+                parser.error(f"unexpected {unknown[0]!r}{_guess(unknown[0], self.options)}")
         except SystemExit as end:
             return int(end.code or 0)
         index = Index.configured(arguments.index_url, host.environ)
@@ -76,6 +78,13 @@ def _parser(make: type[ArgumentParser]) -> ArgumentParser:
         help=f"how long to wait for the index (default: {_TIMEOUT_S:g})",
     )
     return parser
+
+
+def _guess(word: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word.partition("=")[0], known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _is_newer(newest: str, installed: str) -> bool:
