@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from ferrule_chat.functions import WrittenCall
+from ferrule_chat.untyped import table, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,9 +32,9 @@ class _Call:
         return bool(self._arguments)
 
     def add(self, fragment: Mapping[str, object]) -> None:
-        function = _table(fragment.get("function"))
-        self.call_id = self.call_id or _text(fragment.get("id"))
-        name = _text(function.get("name"))
+        function = table(fragment.get("function"))
+        self.call_id = self.call_id or text(fragment.get("id"))
+        name = text(function.get("name"))
         if name != self.name and not self.has_arguments:  # some servers repeat it every time
             self.name += name
         arguments = function.get("arguments")
@@ -102,8 +103,8 @@ class CallAssembly:
 
     def _call_of(self, fragment: Mapping[str, object]) -> _Call | None:
         """Find the open call a fragment continues; None where it begins another one."""
-        index, call_id = fragment.get("index"), _text(fragment.get("id"))
-        has_name = bool(_text(_table(fragment.get("function")).get("name")))
+        index, call_id = fragment.get("index"), text(fragment.get("id"))
+        has_name = bool(text(table(fragment.get("function")).get("name")))
         if isinstance(index, int):
             call = self._by_index.get(index)
             if call is None or (call_id and call.call_id and call_id != call.call_id):
@@ -125,11 +126,3 @@ class CallAssembly:
             self._ids.add(call_id)
         extra = {key: call.extra[key] for key in self.echo_fields if key in call.extra}
         return WrittenCall(call_id, call.name, call.arguments, extra)
-
-
-def _table(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

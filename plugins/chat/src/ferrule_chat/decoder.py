@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule_chat.call_assembly import CallAssembly
-from ferrule_chat.failures import stream_failure
 from ferrule_chat.reply import Reply
 from ferrule_chat.thinking import ThinkTags
+from ferrule_chat.untyped import table, tables
 from ferrule_chat.usage import read_usage
 from ferrule_hookspecs.provider import Completed
 from ferrule_wire.failures import disconnected, incomplete_response
@@ -113,9 +113,9 @@ class ChatDecoder:
             self._take_chunk(cast("Mapping[str, object]", value))
 
     def _take_chunk(self, chunk: Mapping[str, object]) -> None:
-        choices = _tables(chunk.get("choices"))
+        choices = tables(chunk.get("choices"))
         if chunk.get("error") or (not choices and chunk.get("object") == "error"):
-            self._fail(stream_failure(chunk))
+            self._fail(_stream_failure(chunk))
             return
         self._response_id = str(chunk.get("id") or self._response_id)
         self._usage = read_usage(chunk) or self._usage
@@ -123,9 +123,9 @@ class ChatDecoder:
             return
         choice = choices[0]
         if choice.get("error"):
-            self._fail(stream_failure(choice))
+            self._fail(_stream_failure(choice))
             return
-        self._take_delta(_table(choice.get("delta") or choice.get("message")))
+        self._take_delta(table(choice.get("delta") or choice.get("message")))
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
             self._finish(reason.lower())
@@ -137,15 +137,15 @@ class ChatDecoder:
                 self.reply.think(reasoning)
                 break
         for field in self._quirks.echo_fields:
-            if details := _tables(delta.get(field)):
+            if details := tables(delta.get(field)):
                 self.reply.detail(field, details)
         content = delta.get("content") or delta.get("refusal")
         if isinstance(content, str):
             self._take_content(content)
         else:
-            self._take_parts(_tables(content))
-        fragments = _tables(delta.get("tool_calls"))
-        if legacy := _table(delta.get("function_call")):
+            self._take_parts(tables(content))
+        fragments = tables(delta.get("tool_calls"))
+        if legacy := table(delta.get("function_call")):
             fragments.append({"index": 0, "function": legacy})
         for fragment in fragments:
             self.reply.close()
@@ -155,7 +155,7 @@ class ChatDecoder:
         """Take content that comes as a list, as Mistral's reasoning models write it."""
         for part in parts:
             if part.get("type") == "thinking":
-                for inner in _tables(part.get("thinking")):
+                for inner in tables(part.get("thinking")):
                     self.reply.think(str(inner.get("text") or ""))
             elif isinstance(text := part.get("text"), str):
                 self._take_content(text)
@@ -215,15 +215,7 @@ class ChatDecoder:
         self.failure = self.failure or error
 
 
-def _table(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+def _stream_failure(chunk: Mapping[str, object]) -> ProviderError:
+    from ferrule_chat.failures import stream_failure  # its patterns take milliseconds to compile
 
-
-def _tables(value: object) -> list[dict[str, object]]:
-    if not isinstance(value, list):
-        return []
-    return [
-        cast("dict[str, object]", entry)
-        for entry in cast("list[object]", value)
-        if isinstance(entry, dict)
-    ]
+    return stream_failure(chunk)

@@ -7,7 +7,6 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from ferrule_hookspecs.tools import FreeformSchema, FunctionSchema
-from ferrule_wire.text_protocol import freeform_input, new_call_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,7 +51,7 @@ class Functions:
     def call_item(self, call: WrittenCall) -> CallItem:
         """Turn a call into the item the kernel runs."""
         name = self._names.get(call.name, call.name)
-        call_id = call.call_id or new_call_id()
+        call_id = call.call_id or _new_id()
         item: dict[str, object]
         if name in self._freeform:
             item = {"type": "custom_tool_call", "call_id": call_id, "name": name}
@@ -112,7 +111,15 @@ def _definition(tool: ToolSchema) -> dict[str, object]:
     return {"name": name, "description": description, "parameters": parameters}
 
 
+def _new_id() -> str:
+    from ferrule_wire.text_protocol import new_call_id  # few answers need it
+
+    return new_call_id()
+
+
 def _plain_input(arguments: str) -> str:
+    from ferrule_wire.text_protocol import freeform_input
+
     try:
         return freeform_input(json.loads(arguments, strict=False))
     except (ValueError, RecursionError):

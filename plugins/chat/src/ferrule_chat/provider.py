@@ -90,10 +90,12 @@ class ChatProvider:
     def _decoder(self, request: ModelRequest, *, in_text: bool) -> ChatDecoder:
         from ferrule_chat.decoder import ChatDecoder
         from ferrule_chat.functions import Functions
-        from ferrule_wire.text_protocol import ReplyParser
 
-        is_parsed = request.tools and (in_text or self._quirks.text_calls)
-        parser = ReplyParser(request.tools) if is_parsed else None
+        parser: ReplyParser | None = None
+        if request.tools and (in_text or self._quirks.text_calls):
+            from ferrule_wire.text_protocol import ReplyParser
+
+            parser = ReplyParser(request.tools)
         return ChatDecoder(self._quirks, Functions(request.tools), parser)
 
     def _mended(self, error: ProviderError, model: str) -> ProviderError:
