@@ -68,8 +68,8 @@ def _lowered(limit: int, value: int) -> tuple[int, int]:
 
 def _threads_now() -> int:
     """How many threads the machine runs: the limit counts all of the user's, not the command's."""
-    with open("/proc/loadavg", encoding="ascii") as file:
-        return int(file.read().split()[3].partition("/")[2])
+    with open("/proc/loadavg", "rb") as file:
+        return int(file.read().split()[3].partition(b"/")[2])
 
 
 @cache
