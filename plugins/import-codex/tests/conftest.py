@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from ferrule.host import LocalHost
+from ferrule_import_codex.command import app
 from ferrule_testkit.model_items import freeform_call, function_call, message, reasoning
 from ferrule_testkit.model_server import ScriptedModelServer
 
@@ -195,14 +198,15 @@ def fresh_ferrule(ferrule_home):
 
 @pytest.fixture
 def bring(ferrule_home):
-    """Run `ferrule import codex`; returns the report, whose exit code must fit it."""
+    """Run `import codex` in this process; returns the report, whose exit code must fit it."""
 
     def bring(source, *options):
-        done = ferrule_home.run("import", "codex", str(source), "--json", *options)
-        assert done.stdout, done.stderr
+        host = LocalHost(ferrule_home.path, ferrule_home.environ)
+        done = CliRunner().invoke(app, ["codex", str(source), "--json", *options], obj=host)
+        if done.exception and not isinstance(done.exception, SystemExit):
+            raise done.exception
         report = json.loads(done.stdout)
-        assert done.returncode == (0 if report["ok"] else 1), done.stderr
-        assert "Traceback" not in done.stderr
+        assert done.exit_code == (0 if report["ok"] else 1)
         return report
 
     return bring

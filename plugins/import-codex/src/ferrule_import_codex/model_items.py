@@ -45,13 +45,13 @@ class ModelItems:
         keeps_sealed: Whether the provider that goes on can read what the former one encrypted.
         base: The message a history begins with.
         said: The user's last messages, for compactions that only hold a summary.
-        unsealed: How many items were left out because nobody else can read them.
+        has_left_out: Whether items were left out because nobody else can read them.
     """
 
     keeps_sealed: bool
     base: Table = field(default_factory=lambda: message("developer", _STAND_IN))
     said: list[str] = field(default_factory=list[str])
-    unsealed: int = 0
+    has_left_out: bool = False
 
     def take_meta(self, meta: Mapping[str, object]) -> None:
         """Remember the base prompt."""
@@ -69,7 +69,7 @@ class ModelItems:
             made.pop("id", None)
         if not self.keeps_sealed:
             if type_ in _SEALED or type_ == "reasoning":
-                self.unsealed += 1
+                self.has_left_out = True
                 return None
             made.pop("id", None)  # it would ask for the reasoning that stood before it
         if type_.endswith("_output") and (output := as_table(made.get("output"))) is not None:
@@ -85,7 +85,7 @@ class ModelItems:
             return [self.base, *said, message("user", text(payload.get("message")))]
         items = tables(payload["replacement_history"])
         if not self.keeps_sealed and any(item.get("type") in _SEALED for item in items):
-            self.unsealed += 1
+            self.has_left_out = True
             return None
         self.said.clear()
         return [self.base, *(made for item in items if (made := self.item(item)) is not None)]

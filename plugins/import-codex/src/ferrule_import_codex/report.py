@@ -44,7 +44,7 @@ MEANINGS: Final[dict[Status, str]] = {
 }
 _QUIET: Final = ("taken", "present")
 """Statuses that the text only counts, except in the configuration."""
-_LONGEST_LIST: Final = 200
+_MOST_NAMES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,30 +120,32 @@ class Report:
             yield ""
             summary = ", ".join(f"{count} {status}" for status, count in counts[area].items())
             yield f"{area}: {summary}"
-            yield from self._leftovers() if area == "other" else self._details(area)
+            yield from self._details(area)
         yield ""
         yield from self._legend()
 
     def _details(self, area: Area) -> Iterator[str]:
-        shown = [
-            finding
-            for finding in self.findings
-            if finding.area == area and (area in ("config", "mcp") or finding.status not in _QUIET)
-        ]
-        for finding in shown[:_LONGEST_LIST]:
-            note = f"  {finding.note}" if finding.note else ""
-            yield f"  {finding.status:<9} {printable(finding.name)}{printable(note)}"
-        if len(shown) > _LONGEST_LIST:
-            yield f"  … and {len(shown) - _LONGEST_LIST} more; the report file has them all"
+        if area in ("config", "mcp"):
+            for finding in self._of(area):
+                note = f"  {finding.note}" if finding.note else ""
+                yield f"  {finding.status:<9} {printable(finding.name + note)}"
+            return
+        for (status, note), names in self._grouped(area).items():
+            shown = names if area == "other" else names[:_MOST_NAMES]
+            more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
+            lead = "" if area == "other" else f"{status:<9} "
+            yield printable(f"  {lead}{', '.join(shown)}{more}: {note}")
 
-    def _leftovers(self) -> Iterator[str]:
-        """One line for each reason: there are many names, and few reasons."""
-        names: dict[str, list[str]] = {}
-        for finding in self.findings:
-            if finding.area == "other":
-                names.setdefault(finding.note, []).append(printable(finding.name))
-        for note, found in names.items():
-            yield f"  {', '.join(found)}: {printable(note)}"
+    def _grouped(self, area: Area) -> dict[tuple[Status, str], list[str]]:
+        """Collect the names that share a reason: there are many names, and few reasons."""
+        groups: dict[tuple[Status, str], list[str]] = {}
+        for finding in self._of(area):
+            if finding.status not in _QUIET:
+                groups.setdefault((finding.status, finding.note), []).append(finding.name)
+        return groups
+
+    def _of(self, area: Area) -> Iterator[Finding]:
+        return (finding for finding in self.findings if finding.area == area)
 
     def _legend(self) -> Iterator[str]:
         used = {finding.status for finding in self.findings}

@@ -60,7 +60,7 @@ class SessionImport:
         chosen = chosen[: self.limit]
         if len(chosen) < len(library.rollouts):
             older = len(library.rollouts) - len(chosen)
-            yield Finding("sessions", "", "left", f"{older} not asked for (--limit, --since)")
+            yield Finding("sessions", f"{older} threads", "left", "not asked for (--limit, --since)")
         has_login = uses_chatgpt(self.source)
         for done, rollout in enumerate(chosen):
             progress(done, len(chosen))
@@ -133,11 +133,11 @@ class _Thread:
             lines = ", ".join(f"{self.rollout.entry.name}:{n}" for n in self.damage.numbers)
             notes.append(f"{self.damage.count} lines hold no record: {lines}")
         conversion = self.conversion
-        if conversion is not None and conversion.items.unsealed:
+        if conversion is not None and conversion.items.has_left_out:
             status = "changed" if status == "taken" else status
             notes.append(
-                f"{conversion.items.unsealed} parts of reasoning left out: only the provider and"
-                " account that encrypted them can read them"
+                "encrypted reasoning left out: only the provider and account that wrote it can"
+                " read it"
             )
         if conversion is not None and conversion.unknown_items:
             status = "changed" if status == "taken" else status

@@ -32,6 +32,8 @@ _LARGEST: Final = 4 << 20
 _ENDING: Final = ".config.toml"
 _FLAG: Final = "command-line flag: "
 _MODES: Final = {":workspace": "workspace-write", ":danger-full-access": "danger-full-access"}
+_NOT_WRITTEN: Final = "the file could not be written"
+_TRIAL: Final = ".import-check"
 _ENVIRONMENT: Final = ("shell_environment_policy", "ignore_default_excludes")
 
 
@@ -42,6 +44,12 @@ class _Plan:
     dropped: list[KeyPath] = field(default_factory=list["KeyPath"])
     changed: list[tuple[KeyPath, object]] = field(default_factory=list["tuple[KeyPath, object]"])
     findings: dict[KeyPath, Finding] = field(default_factory=dict["KeyPath", Finding])
+
+    def give_up(self) -> None:
+        """Tell that nothing is taken over after all."""
+        for path, finding in self.findings.items():
+            if finding.status != "left":
+                self.findings[path] = Finding("config", finding.name, "left", _NOT_WRITTEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +149,7 @@ class SettingsImport:
             self._merge(target, without(text, plan.dropped, plan.changed), plan)
         except (ConfigError, OSError, ValueError) as error:
             yield Finding("config", target, "failed", f"nothing of it is taken over: {error}")
+            plan.give_up()
         for path, finding in plan.findings.items():
             area: Area = "mcp" if path[0] == "mcp_servers" else "config"
             yield Finding(area, f"{label}{finding.name}", finding.status, finding.note)
@@ -281,11 +290,11 @@ class SettingsImport:
         Raises:
             ConfigError: It would not be read.
         """
-        profile = f"import-check-{os.getpid()}"
-        file = self.host.home / f"{profile}{_ENDING}"
+        file = self.host.home / f"{_TRIAL}{_ENDING}"
+        file.unlink(missing_ok=True)
         write_whole(file, text.encode())
         try:
-            self.host.config(ConfigRequest(cwd=os.sep, profile=profile, ignore_user=True))
+            self.host.config(ConfigRequest(cwd=os.sep, profile=_TRIAL, ignore_user=True))
         finally:
             file.unlink()
 
