@@ -260,6 +260,12 @@ def test_effort_can_be_kept_from_a_vendor(sent):
     )
 
 
+def test_a_model_that_knows_no_effort_is_given_none(sent):
+    knowing = ModelInfo("m1", reasoning_efforts=("low", "high"))
+    assert sent(reasoning_effort="low", model_info=knowing)["reasoning_effort"] == "low"
+    assert "reasoning_effort" not in sent(reasoning_effort="low", model_info=ModelInfo("m1"))
+
+
 def test_wishes_are_sent_only_where_they_are_understood(sent):
     openai = sent("openai", verbosity="low", tools=[RUN], parallel_tool_calls=False)
     assert openai["verbosity"] == "low"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ferrule_chat.messages import Message
     from ferrule_chat.quirks import Quirks
     from ferrule_hookspecs.history import HistoryItem
+    from ferrule_hookspecs.models import ModelInfo
     from ferrule_hookspecs.provider import ModelRequest
 
 _SCHEMA_NAME: Final = "ferrule_output"
@@ -88,9 +89,14 @@ def _schema_form(request: ModelRequest, quirks: Quirks, *, in_text: bool) -> str
     return "off" if in_text or not quirks.output_schema_beside_tools else quirks.output_schema
 
 
+def _reasons(info: ModelInfo | None) -> bool:
+    """Whether an effort may be named: servers refuse it for models that know none."""
+    return info is None or bool(info.reasoning_efforts)
+
+
 def _wishes(request: ModelRequest, quirks: Quirks, *, in_text: bool) -> dict[str, object]:
     wishes: dict[str, object] = {}
-    if request.reasoning_effort is not None:
+    if request.reasoning_effort is not None and _reasons(request.model_info):
         effort = quirks.efforts.get(request.reasoning_effort, request.reasoning_effort)
         if quirks.reasoning_effort == "field":
             wishes["reasoning_effort"] = effort
