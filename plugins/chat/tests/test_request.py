@@ -191,6 +191,9 @@ def test_reasoning_goes_back_where_the_vendor_wants_it(messages):
     assert "reasoning_content" not in messages(*history)[0]
     assert messages(*history, vendor="deepseek")[0]["reasoning_content"] == "hm"
     assert messages(*history, vendor="ollama")[0]["reasoning"] == "hm"
+    assert messages(thought("hm"), message("so"), vendor="deepseek") == [
+        {"role": "assistant", "content": "so"}
+    ]
 
 
 def test_deepseek_gets_the_field_with_every_call(messages):

@@ -125,7 +125,8 @@ class _Writer:
         message: Message = {"role": "assistant", "content": text or None}
         reasoning = "\n\n".join(filter(None, draft.reasoning))
         field = self._quirks.reasoning_back
-        if field and (reasoning or (self._quirks.reasoning_back_always and draft.calls)):
+        # Beside a plain answer nobody wants it: DeepSeek's R1 refuses it, templates drop it.
+        if field and draft.calls and (reasoning or self._quirks.reasoning_back_always):
             message[field] = reasoning
         message |= draft.extra
         if draft.calls:
