@@ -6,6 +6,7 @@ plugin is imported, and no library, so that it works in a lean installation.
 
 from __future__ import annotations
 
+import re
 import sys
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
@@ -35,6 +36,7 @@ _OPTIONS: Final = (
 )
 _HELP: Final = ("-h", "--help")
 _WRONG_USAGE: Final = 2
+_NO_MODULE: Final = re.compile("ModuleNotFoundError: No module named '([^'.]+)")
 
 
 def show_usage(entries: Sequence[Entry], command: str | None, rest: Sequence[str]) -> int:
@@ -97,9 +99,8 @@ def _help(entry: Entry) -> str:
 
 def missing_library(fault: str) -> str:
     """Name the library without which a command of ours cannot run; empty for any other fault."""
-    prefix = "ModuleNotFoundError: No module named "
-    name = fault.removeprefix(prefix).strip("'\"") if fault.startswith(prefix) else ""
-    return name if name in ("typer", "pydantic", "tomlkit") else ""
+    match = _NO_MODULE.match(fault)
+    return match[1] if match and match[1] in ("typer", "pydantic", "tomlkit") else ""
 
 
 def install_hint(command: str, library: str) -> str:
