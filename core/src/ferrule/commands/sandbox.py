@@ -10,11 +10,20 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule.environment import command_environment
+from ferrule.lineage import (
+    become_subreaper,
+    has_children,
+    kill_tree,
+    process_table,
+    reap,
+    strays,
+)
 from ferrule.policy import mode_to_policy, resolve_policy
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.host import ConfigRequest
@@ -31,6 +40,8 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.sandbox import Capabilities, Launch, ResolvedPolicy, SandboxBackend
 
 _STANDARD_ERROR: Final = 2
+_REAP_SECONDS: Final = 5
+_POLL_SECONDS: Final = 0.002
 _FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
@@ -151,6 +162,7 @@ def _attend(launch: Launch) -> int:
             _signal(child.pid, number, launch, again=number in early)
             early.append(number)
 
+    become_subreaper()
     before = {number: signal.signal(number, deliver) for number in _FORWARDED}
     try:
         child = subprocess.Popen(
@@ -158,19 +170,36 @@ def _attend(launch: Launch) -> int:
             env=launch.env,
             cwd=launch.cwd,
             pass_fds=launch.pass_fds,
-            process_group=0,  # what a terminal sends to our group reaches it through us alone
+            # What a terminal sends reaches it through us alone, and it may read from one.
+            start_new_session=True,
         )
         if launch.started is not None:
             launch.started()
         for number in early:
             _signal(child.pid, number, launch, again=False)
         code = child.wait()
+        _end_left_behind()
     finally:
         intact = _clean(launch)
         for number, handler in before.items():
             signal.signal(number, handler)
     code = 128 - code if code < 0 else code
     return code if intact else code or 1
+
+
+def _end_left_behind() -> None:
+    """Kill what the command left running, where its sandbox has not done so."""
+    deadline = time.monotonic() + _REAP_SECONDS
+    while has_children() and time.monotonic() < deadline:
+        table = process_table()
+        left = strays(table, ())
+        if not left:
+            return
+        for facts in left:
+            kill_tree(facts.pid, table)
+        time.sleep(_POLL_SECONDS)
+        for facts in left:
+            reap(facts.pid)
 
 
 def _signal(pid: int, number: int, launch: Launch, *, again: bool) -> None:
