@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+
 from ferrule_local.weights import Packages, Weights
 
 PIECES = [bytes([number]) * 300_000 + f"piece {number}".encode() for number in (1, 2, 3)]

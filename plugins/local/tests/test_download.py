@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from ferrule_local.download import Downloader, Order
 from ferrule_local.failures import DownloadError, UnreachableError, WrongHashError
 from ferrule_local.package_index import index_url

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import importlib.metadata
 import json
 import os
 import queue
@@ -25,6 +26,8 @@ import sys
 import tempfile
 import threading
 from typing import IO, Any, Final
+
+from ferrule_local.prompt_cache import PromptCache, state_name
 
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -84,6 +87,7 @@ def main() -> None:
 
 
 def _load(settings: dict[str, Any]) -> Any:  # noqa: ANN401 -- the library is not typed
+    """Load the model, and the state its prompt left in an earlier run."""
     library: Any = importlib.import_module("xllamacpp")
     params = library.CommonParams()
     params.model.path = settings["path"]
@@ -96,14 +100,35 @@ def _load(settings: dict[str, Any]) -> Any:  # noqa: ANN401 -- the library is no
     params.ui = False
     # The library insists on listening. It gets a socket in a folder of ours that is removed at
     # once, and a key nobody knows; where there are no such sockets, only the key protects it.
-    params.api_keys = [secrets.token_hex(32)]
+    key = secrets.token_hex(32)
+    params.api_keys = [key]
+    if os.name != "posix":
+        return library.Server(params)
     folder = tempfile.mkdtemp(prefix="ferrule-local-")
     try:
-        if os.name == "posix":
-            params.hostnames = [os.path.join(folder, "engine.sock")]
-        return library.Server(params)
+        address = os.path.join(folder, "engine.sock")
+        params.hostnames = [address]
+        if settings["cache"]:
+            os.makedirs(settings["cache"], mode=0o700, exist_ok=True)
+            params.slot_save_path = settings["cache"] + os.sep
+        server = library.Server(params)
+        if settings["cache"]:
+            _read_prompt(server, PromptCache(settings["cache"], address, key), settings)
+        return server
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _read_prompt(server: Any, cache: PromptCache, settings: dict[str, Any]) -> None:  # noqa: ANN401
+    """Have the model know its prompt: from an earlier run, else by reading it."""
+    stat = os.stat(settings["path"])
+    build = importlib.metadata.version("xllamacpp")
+    name = state_name(settings, stat.st_size, stat.st_mtime_ns, build)
+    if not cache.restore(name):
+        messages = [{"role": "system", "content": settings["prompt"]}]
+        messages.append({"role": "user", "content": "Task:"})
+        server.handle_chat_completions({"messages": messages, "max_tokens": 1})
+        cache.save(name)
 
 
 def _answer(server: Any, body: dict[str, Any], number: int, channel: Channel) -> dict[str, Any]:  # noqa: ANN401

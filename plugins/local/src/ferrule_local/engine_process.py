@@ -37,12 +37,16 @@ class EngineSettings(NamedTuple):
         threads: Threads of the native code.
         context: Tokens of prompt and answer together.
         batch: Tokens of the prompt that are read at a time.
+        prompt: What every dialogue begins with.
+        cache: Folder for what the model worked out from it.
     """
 
     path: Path
     threads: int
     context: int
     batch: int
+    prompt: str
+    cache: Path
 
 
 class Engine:
@@ -156,6 +160,8 @@ async def start_engine(settings: EngineSettings, environ: Mapping[str, str]) -> 
                 "threads": settings.threads,
                 "context": settings.context,
                 "batch": settings.batch,
+                "prompt": settings.prompt,
+                "cache": str(settings.cache),
             }
         )
         answer = await engine.receive()

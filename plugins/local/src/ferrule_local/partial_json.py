@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Final
 
-_ESCAPE_LENGTH: Final = 6
+_UNICODE: Final = 6
+_PAIR: Final = 12
+_FIRST_OF_PAIR: Final = ("\\ud8", "\\ud9", "\\uda", "\\udb")
 
 
 class GrowingText:
@@ -33,10 +35,14 @@ def _decoded(raw: str) -> str:
         if raw[end] != "\\":
             end += 1
             continue
-        length = _ESCAPE_LENGTH if raw[end : end + 2] == "\\u" else 2
+        length = _escape_length(raw[end : end + 4].lower())
         if end + length > len(raw):
-            break
-        if raw[end : end + 3].lower() == "\\ud":  # half of a pair: the whole text comes at the end
             break
         end += length
     return str(json.loads(f'"{raw[:end]}"', strict=False))
+
+
+def _escape_length(begin: str) -> int:
+    if begin in _FIRST_OF_PAIR:
+        return _PAIR
+    return _UNICODE if begin[:2] == "\\u" else 2

@@ -113,12 +113,20 @@ class LocalProvider:
 
     async def _ready_engine(self, model: str) -> Engine:
         from ferrule_local.engine_process import EngineSettings, start_engine
+        from ferrule_local.prompt import SYSTEM
 
         if self._engine is not None and not self._engine.is_alive:
             await self.aclose()
         if self._engine is None:
             own = self._settings
-            settings = EngineSettings(self._weights(model), own.threads, own.context, own.batch)
+            settings = EngineSettings(
+                path=self._weights(model),
+                threads=own.threads,
+                context=own.context,
+                batch=own.batch,
+                prompt=SYSTEM,
+                cache=self._context.home / "cache" / "local-prompts",
+            )
             self._engine = await start_engine(settings, self._context.environ)
         return self._engine
 

@@ -28,7 +28,7 @@ _ADDED: Final = re.compile(
     r"\A\*\*\* Begin Patch\n\*\*\* Add File: (?P<path>[^\n]+)\n(?P<lines>(?:\+[^\n]*\n)*)"
     r"\*\*\* End Patch\n?\Z"
 )
-_HERE: Final = re.compile(r"\Acat > (?P<path>\S+) <<'(?P<end>\w+)'\n(?P<text>.*?)(?P=end)\Z", re.S)
+_HERE: Final = re.compile(r"\Acat > (?P<path>.+?) <<'(?P<end>\w+)'\n(?P<text>.*?)(?P=end)\Z", re.S)
 _CAT: Final = re.compile(r"\Acat -- (?P<path>.+)\Z", re.S)
 _EXIT: Final = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$", re.M)
 _LINE_NUMBER: Final = re.compile(r"^ *\d+\t", re.M)
