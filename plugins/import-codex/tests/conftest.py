@@ -144,6 +144,7 @@ class Maker:
         threads["fork"] = self.run(
             "exec", "--json", "fork", fork, "remember figs", says=[[message("Figs.")]]
         )
+        self.run("exec", "--json", "resume", first, "remember kiwis", says=[[message("Kiwis.")]])
         big = {"items": [function_call("exec_command", {"cmd": "echo big"})], "usage": FULL}
         threads["compacted"] = self.run(
             "exec", "--json", "long work", says=[big, [message("SUMMARY")], [message("On I go.")]]

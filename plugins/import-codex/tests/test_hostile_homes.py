@@ -178,6 +178,30 @@ def test_forks_in_a_circle_and_forks_of_nothing_end(bare_home, sessions, bring, 
     assert found == dict.fromkeys("abcd", "damaged")
 
 
+def test_a_fork_takes_of_its_ancestors_only_what_was_there(bare_home, sessions, bring, go_on):
+    def write(thread_id, start, **fork):
+        lines = [meta(thread_id, **fork)]
+        lines += [said(f"{thread_id}{number}") for number in range(start + 1, start + 4)]
+        records = [json.loads(each) for each in lines]
+        for number, record in enumerate(records):
+            record["ordinal"] = start + number
+        text = "\n".join(json.dumps(record) for record in records)
+        (sessions / f"rollout-2026-01-02T03-04-05-{thread_id}.jsonl").write_text(text + "\n")
+
+    write("a", 0)
+    write("b", 3, forked_from_id="a", forked_from_ordinal_exclusive=3)
+    write("c", 5, forked_from_id="b", forked_from_ordinal_exclusive=5)
+    write("d", 2, forked_from_id="c", forked_from_ordinal_exclusive=2)
+    bring(bare_home)
+    for thread_id, wanted in (
+        ("c", ["a1", "a2", "b4", "c6", "c7", "c8"]),
+        ("d", ["a1", "d3", "d4", "d5"]),
+    ):
+        items = go_on(thread_id, provider="scripted")
+        words = [item["content"][0]["text"] for item in items if item["role"] == "user"]
+        assert words[:-1] == wanted
+
+
 def test_names_that_move_the_cursor_are_spelt_out(bare_home, run_ferrule):
     (bare_home / "rules").mkdir()
     (bare_home / "rules/\x1b[2Jx.txt").write_text("")

@@ -60,7 +60,9 @@ class SessionImport:
         chosen = chosen[: self.limit]
         if len(chosen) < len(library.rollouts):
             older = len(library.rollouts) - len(chosen)
-            yield Finding("sessions", f"{older} threads", "left", "not asked for (--limit, --since)")
+            yield Finding(
+                "sessions", f"{older} threads", "left", "not asked for (--limit, --since)"
+            )
         has_login = uses_chatgpt(self.source)
         for done, rollout in enumerate(chosen):
             progress(done, len(chosen))
