@@ -159,7 +159,9 @@ class Orchestrator:
     ) -> _Question | None:
         """Combine all opinions; None when nobody needs to be asked."""
         policy = self._parts.settings.approval_policy
-        verdicts = await self._parts.hooks.assess("ferrule_tool_before", call=call, turn=self._info)
+        verdicts = await self._parts.hooks.assess(
+            "ferrule_tool_before", call=call, turn=self._info, context=self._parts.context
+        )
         verdict = strictest(verdicts)
         self._facts[call.call_id] = self._facts_of(verdicts, escalated=escalate)
         if requirement.kind == "forbidden":

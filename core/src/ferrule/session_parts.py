@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from ferrule.approvals import ApprovalMemory
+from ferrule.policy import policy_mode
 from ferrule_hookspecs.tools import TurnInfo
 
 if TYPE_CHECKING:
@@ -94,4 +95,6 @@ class SessionParts:
             self.settings.cwd,
             self.settings.model,
             self.parent_thread_id,
+            approval_policy=self.settings.approval_policy,
+            sandbox_mode=policy_mode(self.settings.sandbox_policy),
         )

@@ -124,11 +124,18 @@ class ThreadService:
     async def _build(self, opening: _Opening) -> Session:
         options = opening.options
         values = options.config.values
-        context = PluginContext(
-            self._kernel.home, values, options.cwd, opening.thread_id, self._kernel.environ
-        )
         queue = EventQueue()
         recorder = Recorder(opening.thread_id, opening.writer, queue)
+        context = PluginContext(
+            self._kernel.home,
+            values,
+            options.cwd,
+            opening.thread_id,
+            self._kernel.environ,
+            project_root=options.config.project_root,
+            is_trusted=options.config.is_trusted,
+            warn=recorder.warning,
+        )
         manager = self._kernel.manager(values)
         plugins = PluginSet(manager, context, recorder.warning)
         plugins.check()

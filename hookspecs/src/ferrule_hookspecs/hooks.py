@@ -157,11 +157,13 @@ def ferrule_tool_rewrite(call: ToolCall, turn: TurnInfo) -> ToolCall | None:
 
 
 @hook_contract("assess", timeout_s=5.0)
-def ferrule_tool_before(call: ToolCall, turn: TurnInfo) -> Verdict | None:
+def ferrule_tool_before(
+    call: ToolCall, turn: TurnInfo, context: PluginContext
+) -> Verdict | None:
     """Judge a tool call before it runs.
 
     When: once per call, after arguments are normalised, before review and sandboxing.
-    Args: ``call`` is exactly what will run; frozen.
+    Args: ``call`` is exactly what will run, ``context`` is the session's; frozen.
     Returns: None for no opinion. Verdicts combine: the most restrictive wins, order never matters.
     Errors: an exception counts as ``Verdict.deny`` and names the plugin.
     Timeout: 5 s, then as an exception. Async: yes. Added in 0.1.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from pathlib import Path
+
+def _ignore(message: str) -> None:
+    """Warn nobody: outside of a session there is nobody to warn."""
 
 
 class PluginContext(NamedTuple):
@@ -20,6 +22,11 @@ class PluginContext(NamedTuple):
         thread_id: The thread, or an empty string outside of one.
         environ: The kernel's own environment, unfiltered; never hand it to a command.
         settings: The table that configures this plugin, such as one of `model_providers`.
+        project_root: Root of the project, or an empty string where it is not known.
+        is_trusted: Whether the user trusts the project; what lies in one that is not trusted may
+            only narrow what is allowed.
+        admin: The administrator's folder.
+        warn: Tells whoever uses the session one sentence; outside of one it does nothing.
     """
 
     home: Path
@@ -28,6 +35,10 @@ class PluginContext(NamedTuple):
     thread_id: str = ""
     environ: Mapping[str, str] = MappingProxyType({})
     settings: Mapping[str, object] = MappingProxyType({})
+    project_root: str = ""
+    is_trusted: bool = False
+    admin: Path = Path("/etc/ferrule")
+    warn: Callable[[str], None] = _ignore
 
     def table(self, *keys: str) -> Mapping[str, object]:
         """Return a nested table of the configuration, empty where there is none."""

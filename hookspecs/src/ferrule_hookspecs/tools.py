@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.history import ContentPart
     from ferrule_hookspecs.items import ThreadItem
     from ferrule_hookspecs.plugins import PluginContext
+    from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode
     from ferrule_hookspecs.sandbox import (
         Command,
         CommandResult,
@@ -269,7 +270,18 @@ class Tool(ABC):
 
 
 class TurnInfo(NamedTuple):
-    """The turn a hook is called for."""
+    """The turn a hook is called for.
+
+    Attributes:
+        thread_id: The thread.
+        turn_id: The turn.
+        cwd: Absolute working directory of the turn.
+        model: The model.
+        parent_thread_id: The thread that started this one.
+        labels: What the client said about the turn.
+        approval_policy: When somebody is asked, in this turn.
+        sandbox_mode: How commands are confined, in this turn.
+    """
 
     thread_id: str
     turn_id: str
@@ -277,3 +289,5 @@ class TurnInfo(NamedTuple):
     model: str
     parent_thread_id: str | None = None
     labels: Mapping[str, str] = MappingProxyType({})
+    approval_policy: ApprovalPolicy = "on-request"
+    sandbox_mode: SandboxMode = "workspace-write"

@@ -29,6 +29,28 @@ class RequiredPlugins(TypedDict, total=False):
     block: list[str]
 
 
+class RequiredToken(TypedDict, total=False):
+    """One word of a pattern: itself, or one of several."""
+
+    token: str
+    any_of: list[str]
+
+
+class RequiredRule(TypedDict, total=False):
+    """A rule about commands that begin with these words."""
+
+    pattern: list[RequiredToken]
+    decision: Literal["allow", "prompt", "forbidden"]
+    justification: str
+    canonical_matching: bool
+
+
+class RequiredRules(TypedDict, total=False):
+    """Rules about commands, on top of everybody else's; read by the plugin `rules`."""
+
+    prefix_rules: list[RequiredRule]
+
+
 class RequirementsFile(TypedDict, total=False):
     """Constraints of the administrator, as in `requirements.toml`."""
 
@@ -40,6 +62,7 @@ class RequirementsFile(TypedDict, total=False):
     allowed_sandbox_gaps: list[AcceptableGap]
     allowed_approvals_reviewers: list[str]
     plugins: RequiredPlugins
+    rules: RequiredRules
 
 
 _CONSTRAINED: Final[Mapping[str, str]] = {

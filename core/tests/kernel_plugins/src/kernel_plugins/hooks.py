@@ -40,8 +40,8 @@ def ferrule_tool_rewrite(call, turn):
 
 
 @hookimpl
-def ferrule_tool_before(call, turn):
-    return _called("ferrule_tool_before", call=call, turn=turn)
+def ferrule_tool_before(call, turn, context):
+    return _called("ferrule_tool_before", call=call, turn=turn, context=context)
 
 
 @hookimpl
