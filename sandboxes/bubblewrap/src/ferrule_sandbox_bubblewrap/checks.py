@@ -49,7 +49,8 @@ _PROFILE: Final = (
     " | sudo tee /etc/apparmor.d/bwrap && sudo apparmor_parser -r /etc/apparmor.d/bwrap"
 )
 _CONTAINER: Final = (
-    "start the container with a seccomp profile that allows unshare and mount, as in"
+    "start the container with a /proc that is not covered and a seccomp profile that allows unshare"
+    " and mount, as in `podman run --security-opt unmask=ALL` or"
     " `docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined"
     " --security-opt systempaths=unconfined`; or use sandbox_backend landlock; or, where the"
     " container is confinement enough, sandbox_mode external-sandbox"

@@ -74,11 +74,22 @@ def examine(path: str, workspace: str, cache: str) -> Finding:
     else:
         return Finding(
             None,
-            f"{program} does not work here: {failure}; allow unprivileged user namespaces"
-            " (kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)"
+            f"{program} does not work here: {failure}; {_mend(failure)}"
             " or choose another sandbox_backend",
         )
     return Finding(program, f"commands run in {program} with namespaces and a system call filter")
+
+
+def _mend(failure: str) -> str:
+    if "mount proc" in failure:  # as engines of containers cover parts of /proc
+        return (
+            "start the container with --security-opt unmask=ALL"
+            " (docker: --security-opt systempaths=unconfined)"
+        )
+    return (
+        "allow unprivileged user namespaces (kernel.unprivileged_userns_clone,"
+        " kernel.apparmor_restrict_unprivileged_userns)"
+    )
 
 
 def try_out(program: str) -> str | None:
