@@ -36,11 +36,13 @@ class Battery:
         base: An empty folder outside of the temporary folders, which commands may write.
         options: Options of `ferrule sandbox` beside those of the policy.
         user: Number of the user to run as; None for the user of the tests.
+        python: An interpreter which that user may execute and which has Ferrule.
     """
 
     base: Path
     options: Sequence[str] = ()
     user: int | None = None
+    python: str = sys.executable
 
     def shortfalls(self, policy: str, only: str = "*") -> dict[str, str]:
         """Return what fails although the bare machine allows it, with verdict and detail."""
@@ -64,10 +66,11 @@ class Battery:
         places = ["--base", str(self.base / "work"), "--json", str(output), "--port", port]
         self._give_away()
         subprocess.run(
-            [sys.executable, str(SCRIPT), *chosen, "--only", only, *places],
+            [self.python, str(SCRIPT), *chosen, "--only", only, *places],
             check=True,
             capture_output=True,
             env={**os.environ, "HOME": str(self.base)},
+            cwd=self.base,
             user=self.user,
             group=self.user,
             extra_groups=None if self.user is None else [],
@@ -78,7 +81,7 @@ class Battery:
         home = self.base / "home"
         home.mkdir(exist_ok=True)
         (home / "auth.json").write_text("{}")
-        launcher = [sys.executable, "-m", "ferrule", "sandbox", *self.options]
+        launcher = [self.python, "-m", "ferrule", "sandbox", *self.options]
         adapter = {
             "name": "ferrule",
             "env": {"FERRULE_HOME": str(home)},
