@@ -41,7 +41,7 @@ def brief(messages):
 @pytest.fixture
 def messages(sent):
     def run(*history, **options):
-        return sent(input=list(history), **options)["messages"]
+        return sent(input=list(history), **{"tools": [RUN, PATCH], **options})["messages"]
 
     return run
 
@@ -136,6 +136,12 @@ def test_an_interrupted_call_is_answered_with_a_placeholder(messages):
     assert called["tool_calls"][0]["id"] == answered["tool_call_id"]
     assert answered["content"] == "(interrupted: the call ended before it gave an output)"
     assert user["role"] == "user"
+
+
+def test_without_tools_calls_of_the_past_are_told_in_text(messages):
+    written = messages(said("user", "go"), function_call("run", {}), output("call_1"), tools=[])
+    assert [each["role"] for each in written] == ["user", "assistant", "user"]
+    assert all(set(each) == {"role", "content"} for each in written)
 
 
 def test_stray_outputs_and_unknown_items_are_left_out(messages):
@@ -300,9 +306,10 @@ def test_a_lone_surrogate_is_sent_as_a_question_mark(messages):
 def test_a_growing_history_keeps_its_beginning_byte_for_byte(model_server, talk, make_request):
     history = [said("developer", "x"), said("user", "go"), function_call("run", {})]
     longer = [*history, output("call_1"), message("so"), said("user", "on")]
-    talk(make_request(input=[*history, output("call_1")]), make_request(input=longer))
+    shorter = [*history, output("call_1")]
+    talk(make_request(input=shorter, tools=[RUN]), make_request(input=longer, tools=[RUN]))
     first, second = (request.raw for request in model_server.requests)
-    end = first.index(b'],"stream"')
+    end = first.index(b'],"tools"')
     assert second.startswith(first[:end])
 
 

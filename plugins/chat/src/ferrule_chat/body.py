@@ -51,7 +51,7 @@ def encode_request(request: ModelRequest, quirks: Quirks, *, in_text: bool) -> b
 def _messages(request: ModelRequest, quirks: Quirks, *, in_text: bool) -> list[Message]:
     history: Sequence[HistoryItem] = request.input
     extra: list[str] = []
-    if in_text:
+    if in_text or not request.tools:  # several APIs refuse calls where no tools are given
         from ferrule_wire.text_protocol import as_messages, describe_tools
 
         history = as_messages(history)

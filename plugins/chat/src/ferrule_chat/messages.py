@@ -74,8 +74,9 @@ class _Writer:
     def _take(self, item: HistoryItem) -> None:
         match item["type"]:
             case "message" if item["role"] != "assistant":
-                self._flush()
-                self._say(self._role_of(item), self._content(item["content"]))
+                if content := self._content(item["content"]):
+                    self._flush()
+                    self._say(self._role_of(item), content)
             case "message":
                 self._begun().texts.append(_text_of(item["content"]))
             case "reasoning":
