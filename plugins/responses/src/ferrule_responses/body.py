@@ -10,7 +10,8 @@ import json
 from typing import TYPE_CHECKING
 
 from ferrule_hookspecs.tools import FunctionSchema
-from ferrule_responses.freeform import as_function, function_definition, knows_only_functions
+from ferrule_responses.freeform import function_definition, knows_only_functions
+from ferrule_responses.history import input_items
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +35,6 @@ def encode(fields: Mapping[str, object]) -> bytes:
 def request_fields(request: ModelRequest) -> dict[str, object]:
     """Lay out the body of a request."""
     only_functions = knows_only_functions(request)
-    items = list(request.input)
     body: dict[str, object] = {
         "model": request.model,
         "stream": True,
@@ -44,7 +44,7 @@ def request_fields(request: ModelRequest) -> dict[str, object]:
         "tool_choice": "auto",
         "parallel_tool_calls": request.parallel_tool_calls,
         "tools": [_tool(schema, only_functions=only_functions) for schema in request.tools],
-        "input": [as_function(item) for item in items] if only_functions else items,
+        "input": input_items(request.input, only_functions=only_functions),
     }
     if reasoning := _reasoning(request):
         body["reasoning"] = reasoning

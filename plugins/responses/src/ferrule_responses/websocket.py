@@ -110,9 +110,9 @@ class WebSocketTransport:
         """Send one request and read its response; any other end of it drops the connection."""
         from ferrule_responses.body import encode, request_fields
         from ferrule_responses.decoder import ResponseDecoder
-        from ferrule_responses.freeform import as_function, disguised_tools
+        from ferrule_responses.freeform import disguised_tools, knows_only_functions
+        from ferrule_responses.history import input_items
 
-        disguised = disguised_tools(request)
         fields = request_fields(request)
         self._is_busy = True
         is_whole = False
@@ -121,12 +121,13 @@ class WebSocketTransport:
             frame = {"type": "response.create", **self._chain.follow_up(fields), **extra}
             del frame["stream"]  # goes without saying on this wire
             await connection.send(encode(frame))
-            decoder = ResponseDecoder(disguised)
+            decoder = ResponseDecoder(disguised_tools(request))
             answered: list[HistoryItem] = []
+            only_functions = knows_only_functions(request)
             while not is_whole:
                 for event in decoder.take(self._parsed(await connection.receive())):
                     if isinstance(event, ItemDone):
-                        answered.append(as_function(event.item) if disguised else event.item)
+                        answered += input_items([event.item], only_functions=only_functions)
                     elif isinstance(event, Completed):
                         self._chain.extend(fields, answered, event.response_id)
                         self._setbacks = 0
