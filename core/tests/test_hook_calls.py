@@ -7,7 +7,7 @@ from kernel_plugins.tools import Note
 from ferrule.doctor.battery import examine
 from ferrule.doctor.examination import Examination
 from ferrule_hookspecs.errors import ProviderError
-from ferrule_hookspecs.hooks import Check, ContextFragment, Continue, PromptReply
+from ferrule_hookspecs.hooks import Check, ContextFragment, Continue, OutputReply, PromptReply
 from ferrule_hookspecs.host import ConfigRequest
 from ferrule_hookspecs.review import Amendment, Verdict
 
@@ -163,6 +163,24 @@ def test_hook_ferrule_tool_after(plain, stage):
 
     (arguments,) = calls_of(stage, "ferrule_tool_after")
     assert arguments["result"].output == "noted x"
+
+
+def test_hook_ferrule_tool_output_is_called_whatever_the_success(plain, stage):
+    plain(ferrule_tool_before=Verdict.deny("no"))
+
+    (arguments,) = calls_of(stage, "ferrule_tool_output")
+    assert arguments["failure"] == "no"
+
+
+def test_hook_ferrule_tool_output(plain, stage):
+    plain(ferrule_tool_output=OutputReply("something else", "It is raining."))
+
+    (arguments,) = calls_of(stage, "ferrule_tool_output")
+    assert arguments["failure"] is None
+    assert arguments["result"].output != "something else"
+    output, note = stage.requests[1].input[-2:]
+    assert output["output"] == "something else"
+    assert (note["role"], note["content"][0]["text"]) == ("developer", "It is raining.")
 
 
 def test_hook_ferrule_tool_failure(plain, stage):

@@ -18,6 +18,7 @@ from ferrule.abandonable import AbandonableCall
 from ferrule.containment import FAULTS, is_cancelled
 from ferrule.loading import load_target
 from ferrule_hookspecs.errors import PluginError
+from ferrule_hookspecs.markers import PATIENCE
 from ferrule_hookspecs.review import Verdict
 
 if TYPE_CHECKING:
@@ -159,21 +160,27 @@ class Dispatcher:
     ) -> _Answer:
         """Call one implementation; whatever goes wrong becomes the answer's fault."""
         limit_s = _contract(name, kind).timeout_s
-        fault = f"hook {name} did not answer within {limit_s:g} s"
-        with anyio.move_on_after(limit_s):
+        started, fault = anyio.current_time(), ""
+        with anyio.move_on_after(limit_s) as scope:
             try:
-                return _Answer(entry, await self._run(entry, name, kwargs))
+                return _Answer(entry, await self._run(entry, name, kwargs, scope))
             except asyncio.CancelledError:
                 if is_cancelled():
                     raise
                 fault = f"hook {name} raised CancelledError"
             except FAULTS as error:
                 fault = _describe(name, error)
+        fault = fault or f"hook {name} did not answer within {scope.deadline - started:.3g} s"
         self._tell(entry, name, fault)
         return _Answer(entry, fault=fault)
 
-    async def _run(self, entry: Entry, name: str, kwargs: Mapping[str, object]) -> object:
+    async def _run(
+        self, entry: Entry, name: str, kwargs: Mapping[str, object], scope: anyio.CancelScope
+    ) -> object:
         implementation = await self._implementation(entry, name)
+        patience = getattr(implementation.function, PATIENCE, None)
+        if patience is not None:
+            scope.deadline = anyio.current_time() + patience
         arguments = [kwargs[argument] for argument in implementation.argnames]
         function = implementation.function
         if inspect.iscoroutinefunction(function):

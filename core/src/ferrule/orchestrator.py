@@ -20,7 +20,7 @@ from ferrule.dispatcher import strictest
 from ferrule.policy import policy_mode
 from ferrule.turn_settings import check_allowed
 from ferrule_hookspecs.errors import ConfigError, FerruleError, PluginError, ToolError
-from ferrule_hookspecs.hooks import Notification
+from ferrule_hookspecs.hooks import Notification, OutputReply
 from ferrule_hookspecs.review import ReviewContext, ReviewOutcome, ReviewRequest, Verdict
 from ferrule_hookspecs.tools import Requirement, SandboxDeniedError, Tool, ToolCall, ToolResult
 
@@ -114,6 +114,22 @@ class Orchestrator:
             item = self._failing_item(call, item)
         self._complete(item, result)
         return Outcome(call, result, None)
+
+    async def reconsidered(self, outcome: Outcome) -> tuple[Outcome, list[str]]:
+        """Let plugins replace what the model reads of a call, and add notes to it."""
+        replies = await self._parts.hooks.gather(
+            "ferrule_tool_output",
+            call=outcome.call,
+            result=outcome.result,
+            failure=outcome.failure,
+            turn=self._info,
+        )
+        given = [reply for _, reply in replies if isinstance(reply, OutputReply)]
+        replacements = [reply.replacement for reply in given if reply.replacement is not None]
+        if replacements:
+            result = outcome.result._replace(output="\n\n".join(replacements))
+            outcome = outcome._replace(result=result)
+        return outcome, [reply.context for reply in given if reply.context]
 
     async def report(self, outcome: Outcome) -> None:
         """Tell the plugins how a call ended; its answer is stored before."""

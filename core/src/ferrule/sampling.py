@@ -18,6 +18,7 @@ import anyio
 from ferrule.call_gate import CallGate
 from ferrule.call_parsing import parse_call, requested_name
 from ferrule.containment import contained
+from ferrule.context import message
 from ferrule.ids import uuid7
 from ferrule.orchestrator import Orchestrator, TurnCancelledError, ended_item, refusal
 from ferrule.usage import no_usage
@@ -140,6 +141,8 @@ class Sampler:
                 broken = error
             if broken is not None:
                 reader.withdraw()
+        for note in calls.notes:
+            self._conversation.append(message("developer", note))
         if calls.cancelled is not None:
             raise calls.cancelled
         if broken is not None:
@@ -183,6 +186,12 @@ class CallRunner:
         self._orchestrator = orchestrator
         self._gate = CallGate()
         self._ids: set[str] = set()
+        self._notes: dict[int, list[str]] = {}
+
+    @property
+    def notes(self) -> list[str]:
+        """What plugins add to the outputs, in call order."""
+        return [note for place in sorted(self._notes) for note in self._notes[place]]
 
     def start(self, group: TaskGroup, item: CallItem) -> None:
         """Store a call and run it; must be called in call order."""
@@ -195,6 +204,7 @@ class CallRunner:
             self._show_rejected(item, item_id, str(error))
             self._conversation.end_call(key, str(error))
             return
+        place = len(self._ids)
         ticket = self._gate.admit(is_parallel=self._parts.tools[call.tool].parallel)
 
         async def run(call: ToolCall) -> None:
@@ -206,6 +216,8 @@ class CallRunner:
                     self._conversation.end_call(key, str(error))
                     group.cancel_scope.cancel()
                     return
+                outcome, notes = await self._orchestrator.reconsidered(outcome)
+                self._notes[place] = notes
                 self._conversation.end_call(key, outcome.result.output)
                 await self._orchestrator.report(outcome)
 

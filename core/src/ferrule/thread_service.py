@@ -135,6 +135,7 @@ class ThreadService:
             project_root=options.config.project_root,
             is_trusted=options.config.is_trusted,
             warn=recorder.warning,
+            thread_file="" if opening.writer is None else str(opening.writer.path or ""),
         )
         manager = self._kernel.manager(values)
         plugins = PluginSet(manager, context, recorder.warning)

@@ -96,6 +96,26 @@ def test_r15_slow_raising_and_async_plugins_are_called_together(site, short):
     assert len(site.reports) == 8
 
 
+PATIENT = """
+from ferrule_hookspecs.markers import patient
+@hookimpl
+@patient({seconds})
+async def ferrule_tool_before(call):
+    import anyio
+    await anyio.sleep({needed})
+    return Verdict.allow("waited")
+"""
+
+
+def test_a_patient_implementation_has_its_own_deadline(site, short):
+    site.add_hooks("waiting", PATIENT.format(seconds=30, needed=0.6))
+    site.add_hooks("hanging", PATIENT.format(seconds=0.5, needed=3600))
+    hooks = site.manager().hooks
+    verdicts = anyio.run(lambda: hooks.assess("ferrule_tool_before", call=None, turn=None))
+    assert verdicts["waiting"] == Verdict.allow("waited")
+    assert "did not answer within 0.5 s" in verdicts["hanging"].reason
+
+
 def test_r15_a_fault_is_reported_once_with_origin_cause_and_mend(site):
     site.add_hooks("watch", "@hookimpl\ndef ferrule_turn_start():\n    raise ValueError('boom')\n")
     hooks = site.manager().hooks

@@ -45,6 +45,18 @@ class PromptReply(NamedTuple):
     context: str | None = None
 
 
+class OutputReply(NamedTuple):
+    """An answer to what a tool call gave.
+
+    Attributes:
+        replacement: What the model reads instead; None leaves the output as it is.
+        context: A note for the model that follows the output.
+    """
+
+    replacement: str | None = None
+    context: str | None = None
+
+
 class Continue(NamedTuple):
     """Asks the turn to go on: `prompt` is put before the model."""
 
@@ -157,9 +169,7 @@ def ferrule_tool_rewrite(call: ToolCall, turn: TurnInfo) -> ToolCall | None:
 
 
 @hook_contract("assess", timeout_s=5.0)
-def ferrule_tool_before(
-    call: ToolCall, turn: TurnInfo, context: PluginContext
-) -> Verdict | None:
+def ferrule_tool_before(call: ToolCall, turn: TurnInfo, context: PluginContext) -> Verdict | None:
     """Judge a tool call before it runs.
 
     When: once per call, after arguments are normalised, before review and sandboxing.
@@ -279,6 +289,22 @@ def ferrule_request_after(
     Args: ``items`` is what the model produced; not to be changed.
     Returns: nothing.
     Errors: reported once. Timeout: 5 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("gather", timeout_s=30.0)
+def ferrule_tool_output(
+    call: ToolCall, result: ToolResult, failure: str | None, turn: TurnInfo
+) -> OutputReply | None:
+    """Replace what the model reads of a tool call, or add a note to it.
+
+    When: once per call, after it ended and before the model reads its output.
+    Args: ``call`` is what ran and ``result`` what it gave; ``failure`` is why it did not run to a
+        result, None where it did; frozen.
+    Returns: None, or a reply; replacements are put one after the other, in declared order, and
+        every ``context`` is added after the outputs of the response.
+    Errors: the plugin's reply is left out, the fault is reported once.
+    Timeout: 30 s. Async: yes. Added in 0.1.
     """
 
 

@@ -38,6 +38,22 @@ class HookContract(NamedTuple):
     timeout_s: float
 
 
+PATIENCE: Final = "ferrule_patience_s"
+
+
+def patient(seconds: float) -> Callable[[_F], _F]:
+    """Give one implementation of a hook a longer deadline than the hook's own.
+
+    For plugins that wait for programs of the user, which have deadlines of their own.
+    """
+
+    def mark(function: _F) -> _F:
+        setattr(function, PATIENCE, seconds)
+        return function
+
+    return mark
+
+
 HOOK_CONTRACTS: Final[dict[str, HookContract]] = {}
 
 

@@ -27,6 +27,7 @@ class PluginContext(NamedTuple):
             only narrow what is allowed.
         admin: The administrator's folder.
         warn: Tells whoever uses the session one sentence; outside of one it does nothing.
+        thread_file: The file the thread is written to; empty where there is none.
     """
 
     home: Path
@@ -39,6 +40,7 @@ class PluginContext(NamedTuple):
     is_trusted: bool = False
     admin: Path = Path("/etc/ferrule")
     warn: Callable[[str], None] = _ignore
+    thread_file: str = ""
 
     def table(self, *keys: str) -> Mapping[str, object]:
         """Return a nested table of the configuration, empty where there is none."""

@@ -97,6 +97,11 @@ def ferrule_tool_after(call, result, turn):
 
 
 @hookimpl
+def ferrule_tool_output(call, result, failure, turn):
+    return _called("ferrule_tool_output", call=call, result=result, failure=failure, turn=turn)
+
+
+@hookimpl
 def ferrule_tool_failure(call, reason, turn):
     return _called("ferrule_tool_failure", call=call, reason=reason, turn=turn)
 
