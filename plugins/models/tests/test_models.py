@@ -137,7 +137,7 @@ def test_an_unknown_provider_or_model_is_named_with_a_mend(run_ferrule):
     model = run_ferrule("models", "show", "gpt-5.6-lunar")
 
     assert (provider.returncode, model.returncode) == (1, 1)
-    assert "no model provider 'antropic'; known are" in provider.stderr
+    assert "no model provider 'antropic'; did you mean 'anthropic'?" in provider.stderr
     assert "did you mean 'gpt-5.6-luna'?" in model.stderr
 
 

@@ -239,10 +239,14 @@ def _finish_providers(values: Table, layers: list[Layer]) -> None:
     resolve_oss(values)
     chosen = str(values["model_provider"])
     if chosen not in providers:
+        from difflib import get_close_matches
+
         layer = next(layer for layer in reversed(layers) if layer.has(("model_provider",)))
+        near = get_close_matches(chosen, providers, n=1)
+        guess = f"did you mean `{near[0]}`? " if near else ""
         raise ConfigError(
             f"{layer.where(('model_provider',))}: no model provider `{chosen}`; "
-            f"known are {', '.join(sorted(providers))}"
+            f"{guess}known are {', '.join(sorted(providers))}"
         )
     default = table_at(providers, chosen).get("default_model")
     if default is not None:

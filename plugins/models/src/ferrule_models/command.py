@@ -40,7 +40,8 @@ def list_models(
     if provider is not None:
         known = sorted({info.provider for info in models} | set(_providers(config)))
         if provider not in known:
-            raise FerruleError(f"no model provider {provider!r}; known are {', '.join(known)}")
+            near = _suggestion(provider, known) or f"; known are {', '.join(known)}"
+            raise FerruleError(f"no model provider {provider!r}{near}")
         models = [info for info in models if info.provider in ("", provider)]
     if as_json:
         _print(json.dumps([_table(info) for info in models], indent=2))
@@ -62,7 +63,8 @@ def show_model(
     _, models = _known(context.obj, overrides or [])
     found = [info for info in models if info.name == name]
     if not found:
-        raise FerruleError(f"no model {name!r} is known{_suggestion(name, models)}")
+        near = _suggestion(name, [info.name for info in models])
+        raise FerruleError(f"no model {name!r} is known{near or '; ferrule models list shows all'}")
     if as_json:
         _print(json.dumps([_table(info) for info in found], indent=2))
         return
@@ -84,11 +86,11 @@ def _providers(config: Config) -> Sequence[str]:
     return list(tables) if isinstance(tables, dict) else []
 
 
-def _suggestion(name: str, models: Sequence[ModelInfo]) -> str:
+def _suggestion(name: str, known: Sequence[str]) -> str:
     from difflib import get_close_matches
 
-    close = get_close_matches(name, [info.name for info in models], n=1)
-    return f"; did you mean {close[0]!r}?" if close else "; `ferrule models list` shows all"
+    close = get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _table(info: ModelInfo) -> dict[str, object]:
