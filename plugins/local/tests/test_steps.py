@@ -139,7 +139,7 @@ def test_a_long_result_is_cut_in_its_middle():
     result = Dialogue(history).messages[-1]["content"]
     assert len(result) < 1_700
     assert "8500 characters left out" in result
-    assert result.endswith("zzz")
+    assert result.endswith("zzz\nThe task: Read.")
 
 
 def test_a_repeated_step_is_told_and_counted():

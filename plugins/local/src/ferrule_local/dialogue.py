@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _RESULT_CHARACTERS: Final = 1_500
 _NOTES_CHARACTERS: Final = 1_500
+_LONG: Final = 200
 _CALLS: Final = ("function_call", "custom_tool_call")
 _OUTPUTS: Final = ("function_call_output", "custom_tool_call_output")
 _ENVIRONMENT: Final = re.compile(r"<environment_context>.*?</environment_context>", re.S)
@@ -46,6 +47,7 @@ class Dialogue:
         self._seen: dict[tuple[str, str], int] = {}
         self._notes = ""
         self._why = ""
+        self._present_task = ""
         outputs = {
             cast("CallOutputItem", item)["call_id"]: cast("CallOutputItem", item)
             for item in history
@@ -75,6 +77,7 @@ class Dialogue:
         notes, self._notes = self._notes, ""
         before = f"Notes about the project:\n{notes}\n\n" if notes else ""
         self._say("user", f"{before}Task: {text}")
+        self._present_task = shortened(text, _RESULT_CHARACTERS)
         self.repeats, self.steps = 0, 0
         self._seen.clear()
 
@@ -88,7 +91,9 @@ class Dialogue:
         self.steps += 1
         self.last_tool = str(step["tool"])
         again = f"\n{AGAIN}" if self.repeats > 1 else ""
-        self._say("user", f"Result: {result}{again}")
+        # Behind a long result the model takes up the task of its example again.
+        reminder = f"\nThe task: {self._present_task}" if len(result) > _LONG else ""
+        self._say("user", f"Result: {result}{again}{reminder}")
 
     def _take_why(self) -> str:
         why, self._why = self._why, ""

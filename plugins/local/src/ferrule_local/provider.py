@@ -6,6 +6,7 @@ back when the session closes.
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import uuid4
 
@@ -15,7 +16,7 @@ from ferrule_local.settings import read_settings
 from ferrule_local.weights import by_name, find_weights
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
     from pathlib import Path
 
     from ferrule_hookspecs.plugins import PluginContext
@@ -84,8 +85,10 @@ class LocalProvider:
             body = _step_body(dialogue, tools.kinds, request.output_schema)
             spoken = SpokenStep(tools, has_schema=request.output_schema is not None)
         self._check_size(body)
-        async for event in self._answer(body, spoken, request.model):
-            yield event
+        # Closed with this generator, at once: that is what stops the model.
+        async with aclosing(self._answer(body, spoken, request.model)) as events:
+            async for event in events:
+                yield event
 
     async def aclose(self) -> None:
         """End the engine and with it its memory."""
@@ -95,9 +98,7 @@ class LocalProvider:
 
     async def _answer(
         self, body: dict[str, Any], spoken: Spoken, model: str
-    ) -> AsyncIterator[ModelEvent]:
-        from contextlib import aclosing
-
+    ) -> AsyncGenerator[ModelEvent]:
         engine = await self._ready_engine(model)
         end: dict[str, Any] = {}
         async with aclosing(engine.ask(body)) as messages:

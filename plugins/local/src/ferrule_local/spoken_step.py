@@ -14,7 +14,7 @@ from ferrule_local.steps import to_call
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ferrule_hookspecs.history import HistoryItem, MessageItem, ReasoningHistoryItem
+    from ferrule_hookspecs.history import MessageItem, ReasoningHistoryItem
     from ferrule_hookspecs.provider import ModelEvent
     from ferrule_local.steps import Tools
 
@@ -127,7 +127,7 @@ def _new_id(kind: str) -> str:
 
 def said_once(text: str) -> Iterator[ModelEvent]:
     """Say something that the model did not write."""
-    item: HistoryItem = message(text, _new_id("msg"))
-    yield ItemAdded(message("", _new_id("msg")))
+    item_id = _new_id("msg")
+    yield ItemAdded(message("", item_id))
     yield TextDelta(text)
-    yield ItemDone(item)
+    yield ItemDone(message(text, item_id))
