@@ -136,6 +136,21 @@ def test_a_model_that_may_not_call_a_tool_is_not_offered_it(bench, stage, knows)
     assert list(bench.outputs(stage).values()) == ["unsupported call: echo"]
 
 
+def test_a_model_with_nearly_the_name_of_a_known_one_is_doubted(bench, stage, knows, monkeypatch):
+    bench.set_key("model_provider", '"openai"')
+    bench.set_key("model", '"gtp-5"')
+    monkeypatch.setitem(bench.host.environ, "OPENAI_API_KEY", "unused")
+    knows(ModelInfo("gpt-5", provider="openai"), ModelInfo("gpt-5", provider="other"))
+
+    async def script(session):
+        pass
+
+    bench.run(script)
+
+    doubt = "no model 'gtp-5' is known of the provider 'openai'; did you mean 'gpt-5'?"
+    assert doubt in [warning["message"] for warning in bench.of("warning")]
+
+
 def test_a_plugin_that_fails_is_reported_and_the_session_goes_on(bench, stage):
     stage.hooks["ferrule_models"] = RuntimeError("catalogue on fire")
     stage.turns.append([*say("ok"), DONE])

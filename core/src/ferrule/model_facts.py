@@ -45,6 +45,19 @@ async def facts_about(
     return named[0]._replace(prices=None) if named else None
 
 
+async def doubt_about(
+    hooks: Dispatcher, context: PluginContext, provider: str, model: str
+) -> str | None:
+    """Say that a model nobody knows has nearly the name of one that this provider serves."""
+    from difflib import get_close_matches
+
+    served = [i.name for i in await known_models(hooks, context) if i.provider == provider]
+    near = get_close_matches(model, served, n=1, cutoff=0.8)
+    if not near:
+        return None
+    return f"no model {model!r} is known of the provider {provider!r}; did you mean {near[0]!r}?"
+
+
 def with_model(
     settings: Settings, info: ModelInfo | None, config: Mapping[str, object]
 ) -> Settings:

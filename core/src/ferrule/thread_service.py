@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 
 from ferrule import __version__
 from ferrule.attempt import confined
+from ferrule.config.providers import built_in_providers
 from ferrule.context import prefix, turn_context
 from ferrule.conversation import Conversation
 from ferrule.event_queue import EventQueue
 from ferrule.git_info import git_info
 from ferrule.ids import uuid7
-from ferrule.model_facts import facts_about, with_model
+from ferrule.model_facts import doubt_about, facts_about, with_model
 from ferrule.plugin_set import PluginSet
 from ferrule.policy import mode_to_policy
 from ferrule.recorder import Recorder
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.hooks import ContextFragment
     from ferrule_hookspecs.host import Session
     from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode
-    from ferrule_hookspecs.provider import ModelProvider
     from ferrule_hookspecs.store import RolloutRecord, ThreadStore, ThreadWriter
     from ferrule_hookspecs.threads import Thread
 
@@ -165,7 +165,7 @@ class ThreadService:
         if options.can_answer:
             parts.ask_client = session.questions.ask
         queue.put({"method": "thread/started", "params": {"thread": thread}})
-        for warning in (*options.config.warnings, *_notices(parts.provider)):
+        for warning in (*options.config.warnings, *await _notices(parts)):
             recorder.warning(warning)
         _name_accepted_gaps(parts)
         await self._announce(parts, opening)
@@ -273,9 +273,15 @@ def _settings(options: ThreadOptions) -> Settings:
     )
 
 
-def _notices(provider: ModelProvider) -> tuple[str, ...]:
-    notice = getattr(provider, "notice", None)
-    return (notice,) if isinstance(notice, str) else ()
+async def _notices(parts: SessionParts) -> list[str]:
+    """What a user should know about the provider and the model."""
+    notice = getattr(parts.provider, "notice", None)
+    notices = [notice] if isinstance(notice, str) else []
+    provider, model = parts.provider_name, parts.settings.model
+    if parts.settings.model_info is None and provider in built_in_providers():
+        doubt = await doubt_about(parts.hooks, parts.context, provider, model)
+        notices += [doubt] if doubt else []
+    return notices
 
 
 def _text(value: object) -> str | None:
