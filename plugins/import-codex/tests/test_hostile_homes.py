@@ -221,8 +221,32 @@ def test_the_source_cannot_be_the_target(bare_home, ferrule_home):
         assert "must not be changed" in done.stderr
 
 
+def test_a_signal_ends_it_within_a_large_thread(bare_home, sessions, ferrule_home):
+    large = sessions / "rollout-2026-01-02T03-04-05-large.jsonl"
+    with large.open("w") as file:
+        file.write(meta("large") + "\n")
+        piece = (said("x" * 500) + "\n") * 1000
+        for _ in range(300):  # far more than is read before the signal comes
+            file.write(piece)
+    process = subprocess.Popen(
+        ferrule_home.command(["import", "codex", str(bare_home)]),
+        cwd=ferrule_home.workspace,
+        env=ferrule_home.environ,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 40
+    while not (parts := list(ferrule_home.path.rglob(".*.part"))):
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    assert process.wait(40) == 128 + signal.SIGINT
+    assert not parts[0].exists()
+    assert not list(ferrule_home.path.rglob("rollout-*"))
+
+
 def test_a_killed_import_is_gone_on_with(bare_home, sessions, ferrule_home, bring, statuses):
-    count = 300
+    count = 120
     for number in range(count):
         text = "\n".join([meta(f"t{number}"), *[said("x" * 2000)] * 20])
         (sessions / f"rollout-2026-01-02T03-04-05-t{number}.jsonl").write_text(text + "\n")

@@ -10,19 +10,21 @@ import json
 import os
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import anyio
 import typer
+from anyio.lowlevel import checkpoint
 
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_import_codex.files import FileCopier, write_whole
 from ferrule_import_codex.leftovers import leftovers
 from ferrule_import_codex.library import seconds
 from ferrule_import_codex.report import AREAS, Report
-from ferrule_import_codex.sessions import SessionImport
+from ferrule_import_codex.sessions import SessionImport, StoppedError
 from ferrule_import_codex.settings import SettingsImport
 from ferrule_import_codex.source import CodexHome
 
@@ -186,9 +188,18 @@ def _installed_parts() -> frozenset[str]:
 
 def _sessions(work: SessionImport, host: Host, report: Report) -> None:
     async def main(kernel: Kernel) -> None:
-        for finding in work.run(kernel.threads.store, _Progress()):
-            report.findings.append(finding)
-            await anyio.lowlevel.checkpoint()  # a signal ends it between two threads
+        progress = _Progress()
+
+        def bring() -> None:
+            with suppress(StoppedError):
+                report.extend(work.run(kernel.threads.store, progress))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(progress.stop_when_cancelled)
+            # in a thread of its own, so that a signal need not wait for a large rollout
+            await anyio.to_thread.run_sync(bring)
+            group.cancel_scope.cancel()
+        await checkpoint()  # where a signal came, what was done is no result
 
     host.run(main)
 
@@ -197,7 +208,15 @@ class _Progress:
     """Shows on a terminal how many threads are done."""
 
     def __init__(self) -> None:
+        self.is_stopped = False
         self._shown_at = 0.0
+
+    async def stop_when_cancelled(self) -> None:
+        """Await a signal and have the import end."""
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self.is_stopped = True
 
     def __call__(self, done: int, total: int) -> None:
         """Take the counts."""

@@ -24,8 +24,17 @@ if TYPE_CHECKING:
 _AUTH_LIMIT: Final = 1 << 20
 
 
+class StoppedError(Exception):
+    """The import was told to stop; the thread on its way is not stored."""
+
+
 class Progress(Protocol):
-    """Is told how far the import has come."""
+    """Is told how far the import has come, and tells whether it shall go on."""
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether somebody asked for an end."""
+        ...
 
     def __call__(self, done: int, total: int) -> None:
         """Take the counts."""
@@ -51,7 +60,11 @@ class SessionImport:
     dry_run: bool = False
 
     def run(self, store: ThreadStore, progress: Progress) -> Iterator[Finding]:
-        """Bring them over, one per step."""
+        """Bring them over, one per step.
+
+        Raises:
+            StoppedError: `progress` asked for an end.
+        """
         library = Library.read(self.source)
         yield from library.findings
         chosen = library.newest_first()
@@ -66,7 +79,7 @@ class SessionImport:
         has_login = uses_chatgpt(self.source)
         for done, rollout in enumerate(chosen):
             progress(done, len(chosen))
-            yield self._thread(_Thread(library, rollout, has_login), store)
+            yield self._thread(_Thread(library, rollout, has_login, progress), store)
         progress(len(chosen), len(chosen))
 
     def _thread(self, thread: _Thread, store: ThreadStore) -> Finding:
@@ -101,6 +114,7 @@ class _Thread:
     library: Library
     rollout: SourceRollout
     has_login: bool
+    progress: Progress
     damage: Damage = field(default_factory=Damage)
     conversion: Conversion | None = None
 
@@ -121,7 +135,10 @@ class _Thread:
             self.library.names.get(rollout.thread_id),
             rollout.cwd,
         )
-        yield from self.conversion.records(chain((first,), lines))
+        for record in self.conversion.records(chain((first,), lines)):
+            if self.progress.is_stopped:
+                raise StoppedError
+            yield record
 
     def outcome(self) -> tuple[Status, str]:
         """Tell what a user should know about it."""
