@@ -4,7 +4,8 @@
 
 `bare` is what the standard library needs to start a program and read its output. The others are a
 backend's whole way: launch prepared, process started, output read, exit awaited, everything given
-back. Ways alternate; figures are medians in ms. The home holds a credential, so that what may be
+back. Ways alternate; figures are medians in ms, and the mean of the CPU time of the process and the
+command, which tells more on a busy machine. The home holds a credential, so that what may be
 read is granted entry by entry.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import statistics
 import subprocess
 import tempfile
@@ -49,6 +51,13 @@ def confined(backend, policy: ResolvedPolicy, command: Command) -> float:
     return time.perf_counter() - started
 
 
+def cpu_seconds() -> float:
+    own, children = (
+        resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=300)
@@ -68,22 +77,29 @@ def main() -> None:
         context = PluginContext(home, {}, workspace, environ=os.environ)
         backends = {"landlock": LandlockBackend(context), "bubblewrap": BubblewrapBackend(context)}
         usable = {name: each for name, each in backends.items() if each.probe().available}
-        seen: dict[str, list[float]] = {name: [] for name in ("bare", *usable)}
+        ways = {"bare": lambda: bare(workspace, env)}
+        for name, each in usable.items():
+            ways[name] = lambda each=each: confined(each, policy, command)
+        seen: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
         for turn in range(options.runs + 5):
-            figures = {"bare": bare(workspace, env)}
-            figures |= {name: confined(each, policy, command) for name, each in usable.items()}
-            if turn >= 5:
-                for name, figure in figures.items():
-                    seen[name].append(figure * 1000)
+            for name, way in ways.items():
+                before = cpu_seconds()
+                wall = way()
+                if turn >= 5:
+                    seen[name].append((wall * 1000, (cpu_seconds() - before) * 1000))
         if "bubblewrap" in usable:
             backends["bubblewrap"].close()
-    floor = statistics.median(seen["bare"])
-    print(f"{'way':12} {'median ms':>10} {'min':>8} {'over bare':>10} {'ratio':>7}", end="")
+    walls = {name: [wall for wall, _ in each] for name, each in seen.items()}
+    floor = statistics.median(walls["bare"])
+    print(
+        f"{'way':12} {'median ms':>10} {'min':>8} {'over bare':>10} {'ratio':>7} {'cpu':>8}", end=""
+    )
     print("   (target: landlock <= 5 ms over bare)")
-    for name, figures in seen.items():
+    for name, figures in walls.items():
         middle = statistics.median(figures)
-        over = middle - floor
-        print(f"{name:12} {middle:10.2f} {min(figures):8.2f} {over:10.2f} {middle / floor:7.2f}")
+        cpu = statistics.mean(cpu for _, cpu in seen[name])
+        print(f"{name:12} {middle:10.2f} {min(figures):8.2f} {middle - floor:10.2f}", end="")
+        print(f" {middle / floor:7.2f} {cpu:8.2f}")
 
 
 if __name__ == "__main__":
