@@ -69,7 +69,8 @@ def test_output_exit_code_and_input_pass(run, place):
         ended = run(
             "--backend", "landlock", "--", "sh", "-c", "cat; echo err >&2; exit 7", stdin=file
         )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (7, "in", "err\n")
+    assert (ended.returncode, ended.stdout) == (7, "in")
+    assert ended.stderr.endswith("err\n")
 
 
 def test_the_mode_that_promises_more_is_refused_with_the_line_to_write(run):
