@@ -49,9 +49,9 @@ def build(tree: Tree, out: Path) -> list[Path]:
             cwd=source,
             environ=environ,
         )
-    (out / ".gitignore").unlink(missing_ok=True)
-    files = sorted(out.iterdir())
-    check(tree, files)
+        (out / ".gitignore").unlink(missing_ok=True)
+        files = sorted(out.iterdir())
+        check(Tree(source), files)
     return files
 
 

@@ -40,7 +40,8 @@ def podman(*arguments):
 def image():
     folder = Path(tempfile.mkdtemp(prefix="ferrule-image-"))  # readable for podman's user
     tool = [sys.executable, ROOT / ".ci/release", "build", "-o", folder / "release"]
-    subprocess.run(tool, check=True, capture_output=True)
+    made = subprocess.run(tool, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
     shutil.copy(ROOT / ".ci/container/Containerfile", folder)
     certificates = os.environ.get("PIP_CERT", "")
     if certificates:
@@ -77,11 +78,23 @@ def test_commands_are_confined_inside(image):
     assert done.stdout != "ferrule\n", "it sees the processes of the container"
 
 
-def test_without_the_flag_nothing_runs_rather_than_unconfined(image):
-    done = podman("run", *TIGHT, "--network=none", image, "sandbox", "--", "echo", "ran")
+def test_without_the_flag_nothing_that_may_write_runs(image):
+    command = ("sandbox", "-s", "workspace-write", "--", "echo", "ran")
 
-    assert (done.returncode != 0, done.stdout) == (True, "")
+    done = podman("run", *TIGHT, "--network=none", image, *command)
+
+    assert (done.returncode, done.stdout) == (1, "")
     assert "start the container with --security-opt unmask=ALL" in done.stderr
+
+
+def test_without_the_flag_landlock_confines_what_may_only_read(image):
+    script = "touch /workspace/no; echo ran"
+
+    done = podman("run", *TIGHT, "--network=none", image, "sandbox", "--", "sh", "-c", script)
+
+    assert done.stdout == "ran\n"
+    assert "/workspace/no': Permission denied" in done.stderr
+    assert "commands run in the sandbox landlock" in done.stderr
 
 
 def test_a_turn_runs_inside(image, model_server):
