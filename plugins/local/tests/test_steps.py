@@ -70,22 +70,22 @@ HEADER = "Chunk ID: a1b2c3\nWall time: 0.1 seconds\n{}\nOriginal token count: 3\
 @pytest.mark.parametrize(
     ("tool", "output", "expected"),
     [
-        ("run", HEADER.format("Process exited with code 0") + "37\n", "37"),
+        ("run", HEADER.format("Process exited with code 0") + "37\n", "37\n"),
         ("run", HEADER.format("Process exited with code 0"), "(no output)"),
         (
             "run",
             HEADER.format("Process exited with code 2") + "no such file\n",
-            "failed with exit code 2\nno such file",
+            "failed with exit code 2\nno such file\n",
         ),
         (
             "run",
             HEADER.format("Process running with session ID 7") + "listening\n",
             "listening\n(it still runs)",
         ),
-        ("run", HEADER.format("Process exited with code 0") + "Exit code: 1\n", "Exit code: 1"),
+        ("run", HEADER.format("Process exited with code 0") + "Exit code: 1\n", "Exit code: 1\n"),
         ("write", "Exit code: 0\nWall time: 0.0 seconds\nOutput:\nSuccess.\nA a\n", "written"),
         ("write", "patch rejected: writing outside", "failed: patch rejected: writing outside"),
-        ("read", "     1\tdef f():\n     2\t    pass\n", "def f():\n    pass"),
+        ("read", "     1\tdef f():\n     2\t    pass\n", "def f():\n    pass\n"),
     ],
     ids=["run", "silent", "failed", "runs on", "fake code", "written", "refused", "read"],
 )
@@ -121,7 +121,7 @@ def test_the_history_is_the_dialogue_the_model_had():
             "role": "assistant",
             "content": '{"why": "A command.", "tool": "run", "command": "wc -l < a"}',
         },
-        {"role": "user", "content": "Result: 3"},
+        {"role": "user", "content": "Result: 3\n"},
         {"role": "assistant", "content": '{"why": "", "tool": "done", "message": "It has 3."}'},
         {"role": "user", "content": "Task: Thanks."},
     ]

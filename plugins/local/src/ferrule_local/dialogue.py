@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _RESULT_CHARACTERS: Final = 1_500
 _NOTES_CHARACTERS: Final = 1_500
-_LONG: Final = 200
+_LONG: Final = 600
 _CALLS: Final = ("function_call", "custom_tool_call")
 _OUTPUTS: Final = ("function_call_output", "custom_tool_call_output")
 _ENVIRONMENT: Final = re.compile(r"<environment_context>.*?</environment_context>", re.S)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _CONTEXT: Final = 8_192
-_BATCH: Final = 128
+_BATCH: Final = 512
 
 
 class Settings(NamedTuple):

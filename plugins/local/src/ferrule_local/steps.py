@@ -107,14 +107,15 @@ def to_result(step: Mapping[str, Any], output: CallOutputItem) -> str:
     _, has_header, body = text.partition("\nOutput:\n")
     body = body if has_header else text
     if code is not None and code != 0:
-        return f"failed with exit code {code}\n{body}".rstrip()
+        return f"failed with exit code {code}\n{body}"
     if step["tool"] == "write":
         return "written" if code == 0 else f"failed: {body}".rstrip()
     if step["tool"] == "read" and not has_header:
         body = _LINE_NUMBER.sub("", body)
     if code is None and has_header:
         body = f"{body.rstrip()}\n(it still runs)"
-    return body.rstrip() or "(no output)"
+    # With its last newline: without it the model does noticeably worse.
+    return body or "(no output)"
 
 
 def _patch_call(step: Step, tools: Tools, call_id: str) -> CallItem:
