@@ -1,41 +1,28 @@
-"""A provider that talks to the scripted model, and ways to collect what it streams."""
+"""A provider that talks to the scripted model."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from functools import partial
 
-import anyio
 import pytest
 
 from ferrule_anthropic.provider import AnthropicProvider
-from ferrule_hookspecs.errors import ProviderError
 from ferrule_hookspecs.plugins import PluginContext
-from ferrule_hookspecs.provider import ModelRequest
+from ferrule_testkit import provider_talk
 
-
-@dataclass
-class Heard:
-    """What a request gave: its events, and the error that ended it, if one did."""
-
-    events: list = field(default_factory=list)
-    error: ProviderError | None = None
-
-    def of(self, type_):
-        return [event for event in self.events if isinstance(event, type_)]
+_HELLO = {
+    "type": "message",
+    "role": "user",
+    "content": [{"type": "input_text", "text": "hello"}],
+}
 
 
 @pytest.fixture
 def make_request():
     def make(**changes):
-        given = {"thread_id": "thread-1", "turn_id": "turn-1", "model": "claude-sonnet-4-5"}
-        hello = {"type": "message", "role": "user", "content": [_text("hello")]}
-        return ModelRequest(**{**given, "input": [hello], "tools": [], **changes})
+        return provider_talk.make_request("claude-sonnet-4-5", **{"input": [_HELLO], **changes})
 
     return make
-
-
-def _text(text):
-    return {"type": "input_text", "text": text}
 
 
 @pytest.fixture
@@ -47,21 +34,8 @@ def talk(model_server, make_request, tmp_path):
         context = PluginContext(
             home=tmp_path, config={}, environ=environ or {}, settings=given, thread_id="thread-1"
         )
-
-        async def main():
-            provider = AnthropicProvider(context)
-            heard = []
-            for request in requests or (make_request(),):
-                heard.append(Heard())
-                try:
-                    async for event in provider.stream(request):
-                        heard[-1].events.append(event)
-                except ProviderError as error:
-                    heard[-1].error = error
-            await provider.aclose()
-            return heard
-
-        heard = anyio.run(main)
+        provider = partial(AnthropicProvider, context)
+        heard = provider_talk.talk(provider, *(requests or (make_request(),)))
         return heard[0] if len(heard) == 1 else heard
 
     return run

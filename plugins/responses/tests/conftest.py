@@ -1,36 +1,19 @@
-"""A provider that talks to the scripted model, and a way to collect what it streams."""
+"""A provider that talks to the scripted model."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from functools import partial
 
-import anyio
 import pytest
 
-from ferrule_hookspecs.errors import ProviderError
 from ferrule_hookspecs.plugins import PluginContext
-from ferrule_hookspecs.provider import ModelRequest
 from ferrule_responses.provider import ResponsesProvider
-
-
-@dataclass
-class Heard:
-    """What a request gave: its events, and the error that ended it, if one did."""
-
-    events: list = field(default_factory=list)
-    error: ProviderError | None = None
-
-    def of(self, type_):
-        return [event for event in self.events if isinstance(event, type_)]
+from ferrule_testkit import provider_talk
 
 
 @pytest.fixture
 def make_request():
-    def make(**changes):
-        given = {"thread_id": "thread-1", "turn_id": "turn-1", "model": "gpt-5.5"}
-        return ModelRequest(**{**given, "input": [], "tools": [], **changes})
-
-    return make
+    return partial(provider_talk.make_request, "gpt-5.5")
 
 
 @pytest.fixture
@@ -42,21 +25,8 @@ def talk(model_server, make_request, tmp_path):
         context = PluginContext(
             home=tmp_path, config={}, environ=environ or {}, settings=table, thread_id="thread-1"
         )
-
-        async def main():
-            provider = ResponsesProvider(context)
-            heard = []
-            for request in requests or (make_request(),):
-                heard.append(Heard())
-                try:
-                    async for event in provider.stream(request):
-                        heard[-1].events.append(event)
-                except ProviderError as error:
-                    heard[-1].error = error
-            await provider.aclose()
-            return heard
-
-        heard = anyio.run(main)
+        provider = partial(ResponsesProvider, context)
+        heard = provider_talk.talk(provider, *(requests or (make_request(),)))
         return heard[0] if len(heard) == 1 else heard
 
     return run
