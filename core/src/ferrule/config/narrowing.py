@@ -114,9 +114,14 @@ def narrow(
     for path, value in _leaves(project, ()):
         if _is_allowed(path, value, base) or _is_own_file(path, value, root):
             place(kept, path, value)
-        else:
+        elif not _is_hook(path, value):
             ignored.append(path if path in _NARROWING or path[0] == "tools" else path[:1])
     return kept, list(dict.fromkeys(ignored))
+
+
+def _is_hook(path: KeyPath, value: object) -> bool:
+    """Tell whether these are hooks: their plugin reads the file itself, and asks for trust."""
+    return path[0] == "hooks" and is_list(value) and path[1:] != ("files",)
 
 
 def _leaves(table: Mapping[str, object], prefix: KeyPath) -> list[tuple[KeyPath, object]]:

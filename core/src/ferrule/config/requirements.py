@@ -61,6 +61,8 @@ class RequirementsFile(TypedDict, total=False):
     allowed_sandbox_backends: list[str]
     allowed_sandbox_gaps: list[AcceptableGap]
     allowed_approvals_reviewers: list[str]
+    allow_managed_hooks_only: bool
+    hooks: dict[str, object]
     plugins: RequiredPlugins
     rules: RequiredRules
 

@@ -67,6 +67,10 @@ OPTIONS: Final[dict[str, tuple[Option, ...]]] = {
             ("--dangerously-bypass-approvals-and-sandbox", "--yolo"),
             _flag("no sandbox, no questions; for machines that are confined from outside"),
         ),
+        (
+            ("--dangerously-bypass-hook-trust",),
+            _flag("run hooks that nobody has trusted, in this run"),
+        ),
         (("--skip-git-repo-check",), _flag("allow a folder that is no Git repository")),
         (("--trust",), _flag("trust this project's configuration, now and later")),
     ),

@@ -1,0 +1,1 @@
+"""Runs programs of the user at the events of a session."""

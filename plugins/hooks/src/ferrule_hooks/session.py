@@ -1,0 +1,176 @@
+"""The hooks of one session: which of them may run, and what became of those that did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ferrule_hooks.answers import Answer
+from ferrule_hooks.background import Background
+from ferrule_hooks.runner import run_all, run_one
+from ferrule_hooks.trust import TrustRules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ferrule_hooks.calls import Judgement
+    from ferrule_hooks.handler import Handler
+    from ferrule_hooks.payloads import Payload
+    from ferrule_hooks.trust import State
+    from ferrule_hookspecs.plugins import PluginContext
+
+LOOK: Final = "look at it with `ferrule hooks list` and trust it with `ferrule hooks trust`"
+_BYPASSED: Final = (
+    "hooks run without having been trusted, because `--dangerously-bypass-hook-trust` is set"
+)
+
+
+class HookSession:
+    """What is known of the hooks of one session.
+
+    Attributes:
+        context: The session's.
+        judged: What was found out about calls that are about to run, by call.
+        prolonged: Turns that a Stop hook had go on.
+        pending_context: Text for the model that goes out with the next prompt.
+        stop_reason: Why the next prompt is refused.
+        compaction: What set off the last compaction.
+    """
+
+    def __init__(self, context: PluginContext, handlers: Sequence[Handler]) -> None:
+        self.context = context
+        self.judged: dict[str, Judgement] = {}
+        self.prolonged: set[str] = set()
+        self.pending_context: list[str] = []
+        self.stop_reason: str | None = None
+        self.compaction: str = "auto"
+        self._rules = TrustRules(context)
+        self._states: dict[Handler, State] = {each: self._rules.state(each) for each in handlers}
+        self._by_event: dict[str, list[Handler]] = {}
+        for handler, state in self._states.items():
+            if state != "off":
+                self._by_event.setdefault(handler.event, []).append(handler)
+        self._with_files = {each for each in handlers if each.named_files()}
+        self._background = Background()
+        self._told: set[str] = set()
+        self._environ = _environ(context)
+        self._announce()
+
+    def has(self, event: str) -> bool:
+        """Tell whether there is anything to do at an event."""
+        return event in self._by_event
+
+    async def run(
+        self, event: str, payload: Payload, names: Iterable[str] = (), *, limit_s: float = 0.0
+    ) -> list[Answer]:
+        """Run the hooks of an event, or refuse in the place of guards that may not run.
+
+        Args:
+            event: The event.
+            payload: What they are told.
+            names: What matchers are compared with.
+            limit_s: The most that any of them may take; 0 for what each says.
+        """
+        names = tuple(names)
+        matching = [
+            handler
+            for handler in self._by_event.get(event, ())
+            if not handler.facts.subject or handler.matches(names)
+        ]
+        usable = [handler for handler in matching if self._may_run(handler)]
+        answers = [
+            Answer(handler, "deny", f"{_named(handler)} stands guard here, but it {why}; {LOOK}")
+            for handler in matching
+            if handler not in usable and handler.facts.is_guard
+            for why in [self._why_not(handler)]
+        ]
+        cwd = str(payload["cwd"])
+        waited = [self._bounded(handler, limit_s) for handler in usable if not handler.is_async]
+        for handler in usable:
+            if handler.is_async:
+                self._background.start(self._run_alone(handler, payload, cwd))
+        answers += await run_all(waited, payload, cwd=cwd, environ=self._environ)
+        for answer in answers:
+            self._pass_on(answer)
+        return answers
+
+    async def aclose(self) -> None:
+        """End the hooks that still run."""
+        await self._background.aclose()
+
+    def warn(self, message: str) -> None:
+        """Tell the user something once."""
+        if message not in self._told:
+            self._told.add(message)
+            self.context.warn(message)
+
+    def _may_run(self, handler: Handler) -> bool:
+        if self._states[handler] != "trusted":
+            return False
+        # The model may have changed a file since: look again, each time.
+        if handler in self._with_files and self._rules.state(handler) != "trusted":
+            self.warn(f"{_named(handler)} does not run any more: it {_CHANGED}; {LOOK}")
+            return False
+        return True
+
+    def _why_not(self, handler: Handler) -> str:
+        return "is not trusted" if self._states[handler] == "untrusted" else _CHANGED
+
+    def _bounded(self, handler: Handler, limit_s: float) -> Handler:
+        if not limit_s or handler.timeout_s <= limit_s:
+            return handler
+        from dataclasses import replace
+
+        return replace(handler, timeout_s=limit_s)
+
+    async def _run_alone(self, handler: Handler, payload: Payload, cwd: str) -> None:
+        answer = await run_one(handler, payload, cwd=cwd, environ=self._environ)
+        if answer.failure is not None:
+            self.warn(f"{_named(handler)} {answer.failure}")
+
+    def _pass_on(self, answer: Answer) -> None:
+        if answer.message:
+            self.context.warn(answer.message)
+        if answer.failure is not None and answer.decision != "deny":
+            self.warn(f"{_named(answer.handler)} {answer.failure}; on_error lets it pass")
+
+    def _announce(self) -> None:
+        """Say once which hooks do not run, and what that means."""
+        waiting = [each for each, state in self._states.items() if state in _WAITING]
+        if waiting:
+            self.context.warn(_untrusted(waiting))
+        if self._rules.is_bypassed and any(
+            handler.source.standing != "administrator" for handler in self._states
+        ):
+            self.context.warn(_BYPASSED)
+        if "off" in self._states.values() and self._rules.only_managed:
+            self.context.warn(
+                f"{self.context.admin / 'requirements.toml'}: allow_managed_hooks_only leaves only "
+                "the administrator's hooks; yours and the project's do not run"
+            )
+
+
+_CHANGED: Final = "has changed since it was trusted"
+_WAITING: Final = ("untrusted", "changed")
+
+
+def _untrusted(handlers: Sequence[Handler]) -> str:
+    files: dict[str, list[str]] = {}
+    for handler in handlers:
+        files.setdefault(handler.source.file, []).append(f"{handler.event}: `{handler.target}`")
+    listed = "; ".join(f"{file} ({', '.join(names)})" for file, names in files.items())
+    guards = any(handler.facts.is_guard for handler in handlers)
+    meaning = ", and the calls they guard are refused" if guards else ""
+    return (
+        f"these hooks are not trusted, so they do not run{meaning}: {listed}; look at them with "
+        "`ferrule hooks list` and trust them with `ferrule hooks trust`"
+    )
+
+
+def _named(handler: Handler) -> str:
+    return f"the {handler.event} hook `{handler.target}` ({handler.source.file})"
+
+
+def _environ(context: PluginContext) -> Mapping[str, str]:
+    """The user's own environment: hooks are the user's programs, so nothing is held back."""
+    root = context.project_root or context.cwd
+    return {**context.environ, "FERRULE_PROJECT_DIR": root, "CLAUDE_PROJECT_DIR": root}
