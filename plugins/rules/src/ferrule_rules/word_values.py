@@ -1,0 +1,237 @@
+"""The values that words of a script may have: quotes undone, constants and variables followed."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import TYPE_CHECKING, Final
+
+from ferrule_rules.reading import MOST_VALUES, PRINTERS, GlobWord, Values, Word
+from ferrule_rules.words import ansi_c_text, brace_texts, unescaped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tree_sitter import Node
+
+_LOCATORS: Final = frozenset({"which", "command", "type", "whereis"})
+_ASSIGNS: Final = re.compile(r"=|\bfor\b|\bselect\b")
+_UNQUOTED_GLOB: Final = re.compile(r"(?<!\\)[*?\[]")
+_BLANK: Final = re.compile(r"[ \t\n]")
+_LITERALS: Final = frozenset({"word", "number", "test_operator", "variable_name", "string_content"})
+_SKIPPED: Final = frozenset({"variable_assignment", "file_redirect", "herestring_redirect"})
+
+
+class WordValues:
+    """Knows what the words of one script may be."""
+
+    def __init__(self) -> None:
+        self._variables: dict[str, set[Word]] = {"IFS": {" "}}
+        self._aliases: dict[str, str] = {}
+
+    def learn(self, root: Node, script: str) -> None:
+        """Note the values every variable is given anywhere, in any order."""
+        if not _ASSIGNS.search(script):
+            return
+        nodes = [
+            node
+            for node in descendants(root)
+            if node.type in ("variable_assignment", "for_statement", "command")
+        ]
+        for _ in range(2):  # a value may be made of variables that are set further down
+            for node in nodes:
+                self._learn_from(node)
+
+    def _learn_from(self, node: Node) -> None:
+        if node.type == "variable_assignment":
+            self._learn_assignment(node)
+        elif node.type == "for_statement":
+            name = node.child_by_field_name("variable")
+            for value in node.children_by_field_name("value") if name else ():
+                self._assign(text_of(name), self.of(value))
+        elif text_of(node).startswith("alias"):
+            for words in self.argvs(node):
+                for word in words[1:]:
+                    name, sign, value = (word or "").partition("=")
+                    if sign:
+                        self._aliases[name] = value
+
+    def _learn_assignment(self, node: Node) -> None:
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if name is None or name.type != "variable_name":
+            return
+        values: Values = ("",) if value is None else self.of(value)
+        if value is not None and value.type == "array":
+            parts = [self.of(child)[0] for child in value.named_children]
+            values = (None,) if None in parts else (" ".join(part or "" for part in parts),)
+        if any(child.type == "+=" for child in node.children):
+            values = (None,)
+        self._assign(text_of(name), values)
+
+    def _assign(self, name: str, values: Values) -> None:
+        known = self._variables.setdefault(name, set())
+        known.update(values)
+        if len(known) > MOST_VALUES:
+            self._variables[name] = {None}
+
+    def argvs(self, node: Node) -> list[tuple[Word, ...]]:
+        """Return the argument lists that a command may have."""
+        if node.type == "redirected_statement":
+            body = node.child_by_field_name("body")
+            return self.argvs(body) if body is not None else []
+        if node.type not in ("command", "declaration_command", "unset_command"):
+            return []
+        parts = [self.of(child) for child in node.children if child.type not in _SKIPPED]
+        found: list[tuple[Word, ...]] = []
+        for argv in _products([values for values in parts if values]):
+            split = _resplit(argv)
+            if split and split[0] in self._aliases:
+                split = _resplit((f"{self._aliases[split[0]]} ", *split[1:]))
+            if split:
+                found.append(split)
+        return found
+
+    def of(self, node: Node) -> Values:
+        """Return the values a word may have."""
+        kind = node.type
+        if kind in _LITERALS or not node.is_named:
+            return _literal(text_of(node))
+        if kind == "raw_string":
+            return (text_of(node)[1:-1],)
+        if kind == "ansi_c_string":
+            return (ansi_c_text(text_of(node)[2:-1]),)
+        if kind in ("string", "translated_string"):
+            return self._string(node)
+        if kind in ("command_name", "regex", "herestring_redirect"):
+            children = node.named_children
+            return self.of(children[0]) if len(children) == 1 else (None,)
+        if kind == "concatenation":
+            return self._joined(node)
+        if kind in ("simple_expansion", "expansion"):
+            return self._expansion(node)
+        if kind == "command_substitution":
+            return self._substitution(node)
+        return (None,)
+
+    def _joined(self, node: Node) -> Values:
+        text = text_of(node)
+        if "{" in text and "$" not in text:
+            texts = brace_texts(text)
+            if len(texts) > 1:
+                return (
+                    " ".join(unescaped(part).replace('"', "").replace("'", "") for part in texts),
+                )
+        return _concatenated([self.of(child) for child in node.children])
+
+    def _string(self, node: Node) -> Values:
+        if node.type == "translated_string":
+            return self.of(node.named_children[0]) if node.named_children else ("",)
+        parts: list[Values] = []
+        at = node.start_byte + 1
+        whole = node.text or b""
+        for child in node.named_children:
+            gap = whole[at - node.start_byte : child.start_byte - node.start_byte]
+            if gap:
+                parts.append((gap.decode("utf-8", "replace"),))
+            if child.type == "string_content":
+                parts.append((unescaped(text_of(child), in_quotes=True),))
+            else:
+                parts.append(self.of(child))
+            at = child.end_byte
+        return _concatenated(parts)
+
+    def _expansion(self, node: Node) -> Values:
+        children = node.named_children
+        if not children:
+            return (None,)
+        name = children[0]
+        if name.type == "subscript" and name.named_children:
+            name = name.named_children[0]
+        if name.type != "variable_name":
+            return (None,)
+        known = tuple(self._variables.get(text_of(name), {None}))
+        if len(children) == 1:
+            is_plain = not re.search(r"[#^@%]", text_of(node).removesuffix("[@]}"))
+            return known if is_plain or children[0].type == "subscript" else (None,)
+        if re.match(r"\$\{\w+:?[-=]", text_of(node)):
+            return tuple(dict.fromkeys((*known, *self.of(children[1]))))
+        return (None,)
+
+    def _substitution(self, node: Node) -> Values:
+        """Know what `$(which git)` and `$(echo git)` give."""
+        commands = node.named_children
+        if len(commands) != 1:
+            return (None,)
+        words = next(iter(self.argvs(commands[0])), ())
+        if None in words or not words:
+            return (None,)
+        if words[0] in _LOCATORS:
+            named = [word for word in words[1:] if word is not None and not word.startswith("-")]
+            return tuple(named[:1]) or (None,)
+        return (printed(words),)
+
+
+def printed(words: Sequence[Word]) -> Word:
+    """What a command prints, where that is plain to see."""
+    if not words or words[0] not in PRINTERS or None in words:
+        return None
+    rest = [word for word in words[1:] if word is not None]
+    while rest and words[0] == "echo" and re.fullmatch(r"-[neE]+", rest[0]):
+        rest = rest[1:]
+    if words[0] == "printf" and len(rest) > 1 and re.fullmatch(r"(%[sb](\\n)?)+", rest[0]):
+        rest = rest[1:]
+    return ansi_c_text(" ".join(rest)) if rest else ""
+
+
+def text_of(node: Node | None) -> str:
+    """The text of a node."""
+    return (node.text or b"").decode("utf-8", "surrogateescape") if node is not None else ""
+
+
+def descendants(node: Node) -> Iterator[Node]:
+    """A node and all below it, in order."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        yield current
+        stack.extend(reversed(current.named_children))
+
+
+def _literal(text: str) -> Values:
+    if "{" in text:
+        texts = brace_texts(text)
+        if len(texts) > 1:
+            return (" ".join(unescaped(part) for part in texts),)
+    if _UNQUOTED_GLOB.search(text):
+        return (GlobWord(unescaped(text)),)
+    return (unescaped(text),)
+
+
+def _concatenated(parts: Sequence[Values]) -> Values:
+    values: list[Word] = []
+    for combination in _products(parts):
+        if None in combination:
+            values.append(None)
+            continue
+        joined = "".join(word for word in combination if word)
+        has_glob = any(isinstance(word, GlobWord) for word in combination)
+        values.append(GlobWord(joined) if has_glob else joined)
+    return tuple(dict.fromkeys(values)) if parts else ("",)
+
+
+def _products(parts: Sequence[Values]) -> list[tuple[Word, ...]]:
+    """Combine the values of several words; too many of them make a word unknown."""
+    count = 1
+    bounded: list[Values] = []
+    for values in parts:
+        kept = values if count * len(values) <= MOST_VALUES else (None,)
+        count *= len(kept)
+        bounded.append(kept)
+    return list(itertools.product(*bounded))
+
+
+def _resplit(argv: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Split a program's name that holds blanks, as an unquoted variable is."""
+    if not argv or argv[0] is None or not _BLANK.search(argv[0]):
+        return argv
+    return (*argv[0].split(), *argv[1:])
