@@ -18,8 +18,8 @@ from ferrule.ids import uuid7
 from ferrule.model_facts import facts_about, with_model
 from ferrule.orchestrator import TurnCancelledError, ended_item
 from ferrule.questions import Questions
-from ferrule.transcript import read_context, read_history
-from ferrule.turn import TurnLoop
+from ferrule.transcript import read_context, read_history, read_user_texts
+from ferrule.turn import TurnLoop, next_request
 from ferrule.turn_settings import changed
 from ferrule_hookspecs.errors import ConfigError, FerruleError, ProviderError
 from ferrule_hookspecs.hooks import Notification
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.host import SessionFacts
     from ferrule_hookspecs.items import UserInput
     from ferrule_hookspecs.ops import Op, TurnStartParams, TurnSteerParams
+    from ferrule_hookspecs.provider import ModelRequest
     from ferrule_hookspecs.store import ThreadStore, ThreadWriter
     from ferrule_hookspecs.threads import Thread, TurnError
 
@@ -80,6 +81,7 @@ class LiveSession:
         self._is_closing = False
         self._is_warm = False
         self._background = anyio.CancelScope()
+        self._warming = anyio.CancelScope()
         self._was_interrupted = False
 
     async def submit(self, op: Op) -> None:
@@ -106,6 +108,8 @@ class LiveSession:
 
     async def run(self, group: TaskGroup) -> None:
         """Serve operations until the session is closed; called once, by the kernel."""
+        if self._parts.ask_client is not None:  # a person is there, so time passes before a turn
+            group.start_soon(self._warm_provider)
         try:
             async for op in self._receive:
                 try:
@@ -222,6 +226,18 @@ class LiveSession:
         texts = "; ".join(repr(part["text"]) for part in content if part["type"] == "text")
         self._parts.recorder.warning(f"input was not taken: {texts}: {reason}; send it again")
 
+    async def _warm_provider(self) -> None:
+        """Let the provider prepare the first request; what goes wrong, that request will say."""
+        provider = self._parts.provider
+        with self._warming, contextlib.suppress(FerruleError), contained("the model provider"):
+            prewarm = getattr(provider, "prewarm", None)
+            if callable(prewarm):
+                await anyio.to_thread.run_sync(prewarm)
+            warm_up = getattr(provider, "warm_up", None)
+            if callable(warm_up):
+                request = next_request(self._parts, self._conversation, "")
+                await cast("Callable[[ModelRequest], Awaitable[None]]", warm_up)(request)
+
     async def _prewarm(self, turn_id: str) -> None:
         """Let tools prepare their first call while the model thinks; not before it was asked."""
         with self._background:
@@ -312,12 +328,14 @@ class LiveSession:
         self._parts.recorder.record("event_msg", {"type": "rollback", "num_turns": count})
         records = self._store.read(self.thread["id"])
         self._conversation.items = read_history(records)
+        self._conversation.user_texts = read_user_texts(records)
         self._last_context = read_context(records)
 
     async def _shut_down(self) -> None:
         """End everything in the order that keeps the rollout whole."""
         self._is_closing = True
         self._background.cancel()
+        self._warming.cancel()
         if self._turn is not None:
             self._turn.scope.cancel()
         await self._idle.wait()

@@ -10,7 +10,7 @@ import anyio
 
 from ferrule.compaction import Reason, compact, is_due
 from ferrule.context import message
-from ferrule.conversation import user_message
+from ferrule.conversation import input_texts
 from ferrule.orchestrator import ended_item
 from ferrule.sampling import Sampler
 from ferrule.usage import Spent, no_usage, nothing_spent
@@ -149,8 +149,8 @@ class TurnLoop:
             "id": f"user_{self.turn_id}_{len(self._inputs)}",
             "content": list(content),
         }
-        self._inputs += [part["text"] for part in content if part["type"] == "text"]
-        self._conversation.append(user_message(content))
+        self._inputs += input_texts(content)
+        self._conversation.take_input(content)
         self._parts.recorder.item_started(item)
         self._parts.recorder.item_completed(item)
         for _, reply in answers:
@@ -232,16 +232,21 @@ class TurnLoop:
         return [answer.prompt for _, answer in answers if isinstance(answer, Continue)]
 
     def _request(self) -> ModelRequest:
-        settings = self._parts.settings
-        return ModelRequest(
-            thread_id=self._info.thread_id,
-            turn_id=self.turn_id,
-            model=settings.model,
-            input=tuple(self._conversation.items),
-            tools=tuple(tool.schema() for tool in self._parts.offered_tools().values()),
-            reasoning_effort=settings.reasoning_effort,
-            reasoning_summary=settings.reasoning_summary,
-            verbosity=settings.verbosity,
-            output_schema=self._output_schema,
-            model_info=settings.model_info,
-        )
+        request = next_request(self._parts, self._conversation, self.turn_id)
+        return request._replace(output_schema=self._output_schema)
+
+
+def next_request(parts: SessionParts, conversation: Conversation, turn_id: str) -> ModelRequest:
+    """Put together what the model is asked next."""
+    settings = parts.settings
+    return ModelRequest(
+        thread_id=parts.context.thread_id,
+        turn_id=turn_id,
+        model=settings.model,
+        input=tuple(conversation.items),
+        tools=tuple(tool.schema() for tool in parts.offered_tools().values()),
+        reasoning_effort=settings.reasoning_effort,
+        reasoning_summary=settings.reasoning_summary,
+        verbosity=settings.verbosity,
+        model_info=settings.model_info,
+    )

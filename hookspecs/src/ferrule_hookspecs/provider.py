@@ -41,7 +41,7 @@ class ModelRequest(NamedTuple):
     model: str
     input: Sequence[HistoryItem]
     tools: Sequence[ToolSchema]
-    kind: Literal["turn", "compaction"] = "turn"
+    kind: Literal["turn", "compaction", "review"] = "turn"
     parallel_tool_calls: bool = True
     reasoning_effort: str | None = None
     reasoning_summary: str | None = None
@@ -96,9 +96,11 @@ ModelEvent = ItemAdded | TextDelta | ReasoningDelta | ItemDone | Completed
 class ModelProvider(Protocol):
     """Speaks one model API. Constructed with a `PluginContext` whose `settings` is its table.
 
-    A provider may also have `prewarm()`, called in a thread before the first request, `notice`, a
-    sentence every user of it should see when a session is opened, and `catalogue_headers`, what its
-    API wants beside the key when `ferrule doctor` asks it for its list of models.
+    A provider may also have `notice`, a sentence every user of it should see when a session is
+    opened, and `catalogue_headers`, what its API wants beside the key when `ferrule doctor` asks it
+    for its list of models. Where time passes before the first request, because a person is there,
+    `prewarm()` is called in a thread, and then `async warm_up(request)` with what that will begin
+    with.
 
     Attributes:
         name: Display name.

@@ -27,6 +27,17 @@ class StagedProvider:
         finally:
             stage.closed.append("stream")
 
+    def prewarm(self) -> None:
+        stage.warmed.append("prewarm")
+
+    async def warm_up(self, request) -> None:
+        stage.warmed.append(request)
+        fault = stage.faults.get("warm_up")
+        if isinstance(fault, BaseException):
+            raise fault
+        if fault == "hang":
+            await anyio.sleep_forever()
+
     async def aclose(self) -> None:
         stage.closed.append("provider")
         fault = stage.faults.get("aclose")

@@ -32,6 +32,8 @@ class StagedReviewer:
                 },
             }
             decision = (await context.ask_client(question))["decision"]
+        if callable(decision):
+            decision = await decision(request, context)
         if isinstance(decision, dict):
             return {"reviewer": "staged", "reason": "the stage says so", **decision}
         return {"decision": decision, "reviewer": "staged", "reason": f"the stage says {decision}"}

@@ -8,7 +8,7 @@ turns: deque[list[object]] = deque()
 """What the provider answers, request by request: model events, or an exception to raise."""
 requests: list[object] = []
 reviews: deque[object] = deque()
-"""Decisions of the reviewer; an exception is raised, None hangs."""
+"""Decisions of the reviewer, or async functions that decide; an exception is raised, None hangs."""
 review_requests: list[object] = []
 hooks: dict[str, object] = {}
 """Answers of hooks, by name: a value, a callable or an exception."""
@@ -21,6 +21,8 @@ backends: list[str] = []
 """Which sandbox backends were looked at."""
 closed: list[str] = []
 """What was closed, in order."""
+warmed: list[object] = []
+"""What the provider was asked to prepare."""
 waiting: list[object] = []
 """Events set when the tool `wait` has begun."""
 
@@ -28,5 +30,5 @@ waiting: list[object] = []
 def reset() -> None:
     """Forget everything."""
     parts = (turns, requests, reviews, review_requests, hooks, hook_calls, ran, faults, backends)
-    for each in (*parts, closed, waiting):
+    for each in (*parts, closed, warmed, waiting):
         each.clear()
