@@ -20,10 +20,21 @@ if TYPE_CHECKING:
 
 
 class Conversation:
-    """The history of one thread."""
+    """The history of one thread.
 
-    def __init__(self, recorder: Recorder, items: Sequence[HistoryItem] = ()) -> None:
+    Attributes:
+        items: What the model sees.
+        user_texts: What the user wrote, also where it was shortened away since.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        items: Sequence[HistoryItem] = (),
+        user_texts: Sequence[str] = (),
+    ) -> None:
         self.items: list[HistoryItem] = list(items)
+        self.user_texts: list[str] = list(user_texts)
         self._recorder = recorder
         self._open: dict[int, CallItem] = {}
         self._answers: dict[int, str | list[ContentPart]] = {}
@@ -32,6 +43,11 @@ class Conversation:
         """Store an item and put it at the end."""
         self._recorder.record_history(item)
         self.items.append(item)
+
+    def take_input(self, content: Sequence[UserInput]) -> None:
+        """Store what the user sent."""
+        self.append(user_message(content))
+        self.user_texts += input_texts(content)
 
     def begin_call(self, item: CallItem) -> int:
         """Store a call; returns a key for its answer."""
@@ -69,6 +85,11 @@ class Conversation:
         self.items = list(items)
 
 
+def input_texts(content: Sequence[UserInput]) -> list[str]:
+    """Return the text of a user's input."""
+    return [part["text"] for part in content if part["type"] == "text"]
+
+
 def user_message(content: Sequence[UserInput]) -> MessageItem:
     """Turn a user's input into a message; images come before the text, each with its label."""
     parts: list[ContentPart] = []
@@ -80,7 +101,7 @@ def user_message(content: Sequence[UserInput]) -> MessageItem:
         elif each["type"] == "localImage":
             number += 1
             parts += _local_image(number, each["path"], each.get("detail"))
-    texts = [each["text"] for each in content if each["type"] == "text"]
+    texts = input_texts(content)
     parts += [cast("ContentPart", {"type": "input_text", "text": text}) for text in texts]
     return {"type": "message", "role": "user", "content": parts}
 

@@ -18,15 +18,17 @@ from ferrule.call_parsing import function_arguments
 from ferrule.containment import contained
 from ferrule.dispatcher import strictest
 from ferrule.policy import policy_mode
+from ferrule.reviewers import reviewed
 from ferrule.turn_settings import check_allowed
 from ferrule_hookspecs.errors import ConfigError, FerruleError, PluginError, ToolError
 from ferrule_hookspecs.hooks import Notification, OutputReply
-from ferrule_hookspecs.review import ReviewContext, ReviewOutcome, ReviewRequest, Verdict
+from ferrule_hookspecs.review import ReviewOutcome, ReviewRequest, Verdict
 from ferrule_hookspecs.tools import Requirement, SandboxDeniedError, Tool, ToolCall, ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ferrule.conversation import Conversation
     from ferrule.session_parts import SessionParts
     from ferrule_hookspecs.events import DecisionFacts
     from ferrule_hookspecs.items import DynamicToolCallItem, ThreadItem
@@ -72,9 +74,10 @@ class Outcome(NamedTuple):
 class Orchestrator:
     """Runs the calls of one turn."""
 
-    def __init__(self, parts: SessionParts, turn_id: str) -> None:
+    def __init__(self, parts: SessionParts, turn_id: str, conversation: Conversation) -> None:
         self._parts = parts
         self._turn_id = turn_id
+        self._conversation = conversation
         self._info = parts.turn_info(turn_id)
         self._facts: dict[str, DecisionFacts] = {}
 
@@ -294,13 +297,25 @@ class Orchestrator:
         try:
             with contained("the reviewer"):
                 reviewer = parts.reviewer(request.reviewer)
-                outcome = await reviewer.review(request, ReviewContext(parts.ask_client))
+                outcome = await reviewer.review(request, self._review_context())
                 if outcome["decision"] not in (*_ACCEPTING, "decline", "cancel"):
                     raise PluginError(f"the reviewer answered {outcome['decision']!r}")
         except FerruleError as error:
             return refusal(str(error), "reviewer fault")
         latency = int((time.monotonic() - started) * 1000)
         return cast("ReviewOutcome", {"latencyMs": latency, **outcome})
+
+    def _review_context(self) -> ReviewContext:
+        parts = self._parts
+        return ReviewContext(
+            ask_client=parts.ask_client,
+            reviewer=parts.reviewer,
+            turn=self._info,
+            history=tuple(self._conversation.items),
+            user_texts=tuple(self._conversation.user_texts),
+            provider=parts.review_provider,
+            emit=parts.recorder.emit,
+        )
 
     async def _attempt(self, call: ToolCall, tool: Tool, sandbox: BoundSandbox) -> ToolResult:
         context = CallContext(self._parts, self._turn_id, sandbox)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
+from ferrule.reviewers import Reviewers
 from ferrule_hookspecs.errors import ConfigError, PluginError
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.review import Reviewer
     from ferrule_hookspecs.sandbox import Feature, ResolvedPolicy, SandboxBackend
     from ferrule_hookspecs.slots import Compactor
-
-_ALIASES: Final = {"auto_review": "guardian_subagent"}
 
 
 class PluginSet:
@@ -31,7 +30,8 @@ class PluginSet:
         self._manager = manager
         self._warn = warn
         self._context = context
-        self._reviewers: dict[str, Reviewer] = {}
+        self._reviewers = Reviewers(manager, context)
+        self._review_providers: dict[str, ModelProvider] = {}
         self._backends: dict[frozenset[Feature], SandboxBackend] = {}
         self._told: set[str] = set()
 
@@ -39,34 +39,29 @@ class PluginSet:
         """Fail before anything is started when a named driver is not installed.
 
         Raises:
-            PluginError: Something required or named is missing.
+            FerruleError: Something required or named is missing, or a reviewer cannot work.
         """
         if missing := self._manager.required_missing():
             raise PluginError("; ".join(missing))
         config = self._context.config
         named = {
-            "ferrule.reviewers": self.reviewer_name,
             "ferrule.sandboxes": config.get("sandbox_backend"),
             "ferrule.compactors": config.get("compactor"),
         }
         for group, name in named.items():
             if isinstance(name, str) and name not in ("", "auto", *self._manager.names(group)):
                 self._manager.driver(group, name, self._context)  # raises, and says what to do
+        self._reviewers.check(self.reviewer_name)
 
     @cached_property
     def reviewer_name(self) -> str:
         """The configured reviewer."""
         name = str(self._context.config.get("approvals_reviewer") or "user")
-        names = self._manager.names("ferrule.reviewers")
-        return name if name in names else _ALIASES.get(name, name)
+        return self._reviewers.resolved(name)
 
     def reviewer(self, name: str = "") -> Reviewer:
         """Return the driver of a reviewer, of the configured one without a name."""
-        name = name or self.reviewer_name
-        if name not in self._reviewers:
-            driver = self._manager.driver("ferrule.reviewers", name, self._context)
-            self._reviewers[name] = cast("Reviewer", driver)
-        return self._reviewers[name]
+        return self._reviewers.get(self._reviewers.resolved(name) if name else self.reviewer_name)
 
     def backend(self, policy: ResolvedPolicy) -> SandboxBackend:
         """The sandbox for a policy; raises rather than widen."""
@@ -93,7 +88,9 @@ class PluginSet:
         return cast("SandboxBackend", driver)
 
     async def aclose(self) -> None:
-        """Close the sandboxes that were loaded."""
+        """Close the sandboxes and the reviewers' providers that were loaded."""
+        for provider in self._review_providers.values():
+            await provider.aclose()
         for backend in self._backends.values():
             await backend.aclose()
         if "unconfined" in self.__dict__:
@@ -120,16 +117,32 @@ class PluginSet:
         Raises:
             ConfigError: The provider is not configured.
         """
+        return self._open_provider("model_provider", self.provider_name, {})
+
+    def review_provider(self, name: str) -> ModelProvider:
+        """Open a provider for a reviewer's own requests, which it does not try again by itself.
+
+        Raises:
+            ConfigError: The provider is not configured.
+        """
+        name = name or self.provider_name
+        if name not in self._review_providers:
+            once = {"request_max_retries": 0, "stream_max_retries": 0}
+            self._review_providers[name] = self._open_provider("auto_review.provider", name, once)
+        return self._review_providers[name]
+
+    def _open_provider(self, key: str, name: str, changes: Mapping[str, object]) -> ModelProvider:
         tables = self._context.table("model_providers")
-        table = tables.get(self.provider_name)
+        table = tables.get(name)
         if not isinstance(table, Mapping):
             known = ", ".join(sorted(tables))
             raise ConfigError(
-                f"model_provider: {self.provider_name!r} is not configured; add a table"
-                f" [model_providers.{self.provider_name}] to config.toml or use one of: {known}"
+                f"{key}: {name!r} is not configured; add a table"
+                f" [model_providers.{name}] to config.toml or use one of: {known}"
             )
         settings = dict(cast("Mapping[str, object]", table))
         settings |= cast("Mapping[str, object]", settings.pop("settings", {}))
+        settings |= changes
         wire_api = str(settings.get("wire_api") or "responses")
         context = self._context._replace(settings=settings)
         return cast("ModelProvider", self._manager.driver("ferrule.providers", wire_api, context))

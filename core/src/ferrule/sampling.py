@@ -68,7 +68,7 @@ class Sampler:
     def __init__(self, parts: SessionParts, conversation: Conversation, turn_id: str) -> None:
         self._parts = parts
         self._conversation = conversation
-        self._orchestrator = Orchestrator(parts, turn_id)
+        self._orchestrator = Orchestrator(parts, turn_id, conversation)
         self._info = parts.turn_info(turn_id)
         self.turn_id = turn_id
 

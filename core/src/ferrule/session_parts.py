@@ -51,7 +51,7 @@ class Settings:
 class SessionParts:
     """The plugins and values one session works with.
 
-    `reviewer`, `backend` and `unconfined` load their driver on first call, so that a session that
+    `reviewer`, `review_provider`, `backend` and `unconfined` load their driver on first call, so that a session that
     needs none pays for none.
     """
 
@@ -61,6 +61,7 @@ class SessionParts:
     provider: ModelProvider
     tools: Mapping[str, Tool]
     reviewer: Callable[[str], Reviewer]
+    review_provider: Callable[[str], ModelProvider]
     backend: Callable[[ResolvedPolicy], SandboxBackend]
     unconfined: Callable[[], SandboxBackend]
     compactor: Callable[[], Compactor] | None

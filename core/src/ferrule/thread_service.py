@@ -23,7 +23,13 @@ from ferrule.policy import mode_to_policy
 from ferrule.recorder import Recorder
 from ferrule.session import LiveSession
 from ferrule.session_parts import SessionParts, Settings
-from ferrule.transcript import copy_for_fork, read_context, read_history, spent_so_far
+from ferrule.transcript import (
+    copy_for_fork,
+    read_context,
+    read_history,
+    read_user_texts,
+    spent_so_far,
+)
 from ferrule_hookspecs.errors import SandboxUnavailableError
 from ferrule_hookspecs.host import SessionFacts, ThreadOptions
 from ferrule_hookspecs.plugins import PluginContext
@@ -190,6 +196,7 @@ class ThreadService:
             provider=plugins.provider,
             tools={},
             reviewer=plugins.reviewer,
+            review_provider=plugins.review_provider,
             backend=plugins.backend,
             allowed=opening.options.config.allowed,
             unconfined=lambda: plugins.unconfined,
@@ -205,7 +212,8 @@ class ThreadService:
     async def _conversation(self, opening: _Opening, parts: SessionParts) -> Conversation:
         """Write what a thread begins with, unless it goes on from what is stored."""
         if opening.source != "startup":
-            return Conversation(parts.recorder, opening.history)
+            texts = read_user_texts(opening.records)
+            return Conversation(parts.recorder, opening.history, texts)
         answers = await parts.hooks.gather("ferrule_context_fragments", context=parts.context)
         fragments = sorted(
             (

@@ -92,6 +92,18 @@ def read_turns(records: Iterable[RolloutRecord]) -> list[Turn]:
     return [facts.turn() for facts in turns]
 
 
+def read_user_texts(records: Iterable[RolloutRecord]) -> list[str]:
+    """Return what the user wrote, oldest first; nothing of threads that Codex wrote."""
+    return [
+        part["text"]
+        for turn in read_turns(records)
+        for item in turn["items"]
+        if item["type"] == "userMessage"
+        for part in item["content"]
+        if part["type"] == "text"
+    ]
+
+
 def spent_so_far(records: Iterable[RolloutRecord]) -> Spent:
     """Return what the thread has used, as its last usage record says."""
     usage: object = None

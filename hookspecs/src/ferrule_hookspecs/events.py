@@ -252,6 +252,46 @@ class DecisionMade(TypedDict):
     params: DecisionParams
 
 
+class AutoReview(TypedDict):
+    """How an automatic review stands."""
+
+    status: Literal["inProgress", "approved", "denied", "escalated", "timedOut", "failed"]
+    riskLevel: str | None
+    userAuthorization: str | None
+    rationale: str | None
+
+
+class AutoReviewParams(TypedDict):
+    """A review of a tool call by a model; `action` is what was put before it."""
+
+    threadId: str
+    turnId: str
+    reviewId: str
+    targetItemId: str
+    action: dict[str, object]
+    review: AutoReview
+
+
+class AutoReviewStarted(TypedDict):
+    """An automatic review began."""
+
+    method: Literal["item/autoApprovalReview/started"]
+    params: AutoReviewParams
+
+
+class AutoReviewCompletedParams(AutoReviewParams):
+    """How a review ended; `decisionSource` says that a model decided, not a person."""
+
+    decisionSource: Literal["agent"]
+
+
+class AutoReviewCompleted(TypedDict):
+    """An automatic review ended; what became of the call is in `item/decision`."""
+
+    method: Literal["item/autoApprovalReview/completed"]
+    params: AutoReviewCompletedParams
+
+
 class RequestResolvedParams(TypedDict):
     """The question that needs no answer any more."""
 
@@ -281,6 +321,8 @@ Event = (
     | ErrorEvent
     | Warning
     | DecisionMade
+    | AutoReviewStarted
+    | AutoReviewCompleted
     | RequestResolved
 )
 

@@ -28,6 +28,7 @@ class PluginContext(NamedTuple):
         admin: The administrator's folder.
         warn: Tells whoever uses the session one sentence; outside of one it does nothing.
         thread_file: The file the thread is written to; empty where there is none.
+        name: With reviewers: what it was asked for as, such as `command:lint`.
     """
 
     home: Path
@@ -41,6 +42,7 @@ class PluginContext(NamedTuple):
     admin: Path = Path("/etc/ferrule")
     warn: Callable[[str], None] = _ignore
     thread_file: str = ""
+    name: str = ""
 
     def table(self, *keys: str) -> Mapping[str, object]:
         """Return a nested table of the configuration, empty where there is none."""

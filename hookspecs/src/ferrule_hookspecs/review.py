@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, NotRequired, Protocol
 from typing_extensions import TypedDict
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from ferrule_hookspecs.events import ServerRequest
+    from ferrule_hookspecs.events import Event, ServerRequest
+    from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.items import ThreadItem
+    from ferrule_hookspecs.provider import ModelProvider
     from ferrule_hookspecs.sandbox import Denial
-    from ferrule_hookspecs.tools import ToolCall
+    from ferrule_hookspecs.tools import ToolCall, TurnInfo
 
 Decision = Literal["allow", "ask", "deny"]
 
@@ -83,6 +85,8 @@ class ReviewOutcome(TypedDict):
     """Kind and value of the offered amendment that was accepted."""
     details: NotRequired[dict[str, object]]
     """What else the reviewer found: risk, authorisation, what it used."""
+    escalates: NotRequired[bool]
+    """With decline: the reviewer leaves the decision to somebody else, a person in the end."""
 
 
 class ReviewRequest(NamedTuple):
@@ -121,15 +125,32 @@ class ReviewContext(NamedTuple):
     Attributes:
         ask_client: Puts a question to the client and awaits its result; None when no client
             of this session can answer. The question's `id` is filled in by the session.
+        reviewer: Returns another reviewer by its name; raises `PluginError` where there is none.
+        turn: The turn the call belongs to.
+        history: The model's side of the thread so far, the call itself included.
+        user_texts: What the user wrote in this thread, oldest first, exactly as it was sent. A
+            text of role `user` in the history that is not among these came from elsewhere: from
+            project files, from hooks or from the harness.
+        provider: Opens a model provider by its name, the session's for an empty one, for requests
+            of the reviewer's own. It tries nothing again by itself, and the session closes it.
+        emit: Tells the session's clients something.
     """
 
     ask_client: Callable[[ServerRequest], Awaitable[Mapping[str, object]]] | None = None
+    reviewer: Callable[[str], Reviewer] | None = None
+    turn: TurnInfo | None = None
+    history: Sequence[HistoryItem] = ()
+    user_texts: Sequence[str] = ()
+    provider: Callable[[str], ModelProvider] | None = None
+    emit: Callable[[Event], None] | None = None
 
 
 class Reviewer(Protocol):
     """Decides about tool calls that need approval.
 
-    A reviewer is constructed with a `PluginContext`. A fault or a timeout counts as decline.
+    A reviewer is constructed with a `PluginContext`, whose `settings` are its table
+    `[reviewers.NAME]`, or `[reviewers.NAME.INSTANCE]` where it was asked for as `NAME:INSTANCE`.
+    A fault or a timeout counts as decline.
     """
 
     name: str
@@ -137,3 +158,13 @@ class Reviewer(Protocol):
     async def review(self, request: ReviewRequest, context: ReviewContext) -> ReviewOutcome:
         """Decide; must not change anything."""
         ...
+
+
+class ComposedReviewer(Reviewer, Protocol):
+    """Asks other reviewers; whether it can is then checked when the session opens.
+
+    Attributes:
+        members: Names of all reviewers it may ask.
+    """
+
+    members: Sequence[str]
