@@ -22,7 +22,7 @@ from ferrule.reviewers import reviewed
 from ferrule.turn_settings import check_allowed
 from ferrule_hookspecs.errors import ConfigError, FerruleError, PluginError, ToolError
 from ferrule_hookspecs.hooks import Notification, OutputReply
-from ferrule_hookspecs.review import ReviewOutcome, ReviewRequest, Verdict
+from ferrule_hookspecs.review import ReviewContext, ReviewOutcome, ReviewRequest, Verdict
 from ferrule_hookspecs.tools import Requirement, SandboxDeniedError, Tool, ToolCall, ToolResult
 
 if TYPE_CHECKING:
@@ -295,11 +295,7 @@ class Orchestrator:
         )
         started = time.monotonic()
         try:
-            with contained("the reviewer"):
-                reviewer = parts.reviewer(request.reviewer)
-                outcome = await reviewer.review(request, self._review_context())
-                if outcome["decision"] not in (*_ACCEPTING, "decline", "cancel"):
-                    raise PluginError(f"the reviewer answered {outcome['decision']!r}")
+            outcome = await reviewed(parts.reviewer, request, self._review_context())
         except FerruleError as error:
             return refusal(str(error), "reviewer fault")
         latency = int((time.monotonic() - started) * 1000)
@@ -309,7 +305,6 @@ class Orchestrator:
         parts = self._parts
         return ReviewContext(
             ask_client=parts.ask_client,
-            reviewer=parts.reviewer,
             turn=self._info,
             history=tuple(self._conversation.items),
             user_texts=tuple(self._conversation.user_texts),
