@@ -133,7 +133,7 @@ def test_the_engine_does_not_outlive_a_killed_session(tmp_path):
         command, cwd=tmp_path, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
     ) as session:
         assert session.stdout
-        while b'"item.' not in session.stdout.readline():
+        while b'"reasoning"' not in session.stdout.readline():
             pass
         children = Path(f"/proc/{session.pid}/task/{session.pid}/children").read_text().split()
         engine = next(
