@@ -107,7 +107,7 @@ class HumanOutput:
         used = usage["inputTokens"] + usage["outputTokens"] - usage["cachedInputTokens"]
         self._line("tokens used", "dim")
         cost = outcome.cost.run_usd
-        self._line(f"{max(used, 0):,}" + ("" if cost is None else f" (about ${cost:.4f})"))
+        self._line(f"{max(used, 0):,}" + (f" (about ${cost:.4f})" if cost else ""))
         # On a terminal the message has just been shown: stderr and stdout are the same screen.
         if outcome.last_message is not None and not (
             self._stdout.isatty() and self._stderr.isatty()
