@@ -35,7 +35,7 @@ def _open(context: PluginContext) -> HookSession | None:
     """Read the hooks of a session, once."""
     if context.thread_id in _sessions:
         return _sessions[context.thread_id]
-    from ferrule_hooks.sources import has_hooks
+    from ferrule_hooks.places import has_hooks
 
     session = None
     if has_hooks(context):

@@ -1,15 +1,12 @@
-"""Where hooks are written: files of the administrator, of the user and of a trusted project.
-
-Nothing is read where there is nothing: a few calls of `stat` tell.
-"""
+"""Reads hooks from files of the administrator, of the user and of a trusted project."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ferrule_hooks.handler import Source
+from ferrule_hooks.places import files_there
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,14 +14,8 @@ if TYPE_CHECKING:
     from ferrule_hooks.handler import Handler
     from ferrule_hookspecs.plugins import PluginContext
 
-_JSON: Final = "hooks.json"
 _TOML: Final = "config.toml"
 ELSEWHERE: Final = "command line or profile"
-
-
-def has_hooks(context: PluginContext) -> bool:
-    """Tell whether any hooks may be configured, without reading a file."""
-    return bool(context.config.get("hooks")) or any(True for _ in _files(context))
 
 
 def read_handlers(context: PluginContext) -> list[Handler]:
@@ -38,40 +29,10 @@ def read_handlers(context: PluginContext) -> list[Handler]:
     return found
 
 
-def _files(context: PluginContext) -> Iterator[Source]:
-    """List the files that are there and may hold hooks, those of config.toml left out."""
-    known = (
-        Source(str(context.admin / _JSON), "administrator"),
-        Source(str(context.admin / "requirements.toml"), "administrator"),
-        Source(str(context.home / _JSON), "user"),
-    )
-    yield from (source for source in known if os.path.isfile(source.file))
-    for folder in _project_folders(context):
-        for name in (_JSON, _TOML):
-            if os.path.isfile(file := os.path.join(folder, name)):
-                yield Source(file, "project")
-
-
-def _project_folders(context: PluginContext) -> Iterator[str]:
-    """List the configuration folders from the project's root down to the working directory."""
-    root, cwd = context.project_root, context.cwd
-    if not root:
-        return
-    below = Path(cwd).relative_to(root).parts if Path(cwd).is_relative_to(root) else ()
-    home = os.path.realpath(context.home)
-    folder = root
-    for part in ("", *below):
-        folder = os.path.join(folder, part) if part else folder
-        own = os.path.join(folder, ".ferrule")
-        chosen = own if os.path.isdir(own) else os.path.join(folder, ".codex")
-        if os.path.realpath(chosen) not in (home, os.path.realpath(os.path.expanduser("~/.codex"))):
-            yield chosen
-
-
 def _tables(context: PluginContext) -> Iterator[tuple[Source, Mapping[str, object]]]:
     configured = _events(context.config.get("hooks"))
     seen: list[object] = []
-    files = list(_files(context))
+    files = [Source(*place) for place in files_there(context)]
     if configured:
         files += [
             Source(str(context.admin / _TOML), "administrator"),
