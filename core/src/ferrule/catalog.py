@@ -52,7 +52,13 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "landlock": "ferrule-sandbox-landlock",
         "none": "ferrule-sandbox-none",
     },
-    "ferrule.reviewers": {"user": "ferrule-reviewer-user"},
+    "ferrule.reviewers": {
+        "auto_review": "ferrule-reviewer-guardian",
+        "command": "ferrule-reviewer-command",
+        "guardian_subagent": "ferrule-reviewer-guardian",
+        "panel": "ferrule-reviewer-panel",
+        "user": "ferrule-reviewer-user",
+    },
     "ferrule.providers": {
         "anthropic": "ferrule-anthropic",
         "chat": "ferrule-chat",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _GROUP: Final = "ferrule.reviewers"
 _ALIASES: Final = {"auto_review": "guardian_subagent"}
+_PERSON: Final = "user"
 _DECISIONS: Final = ("accept", "acceptForSession", "decline", "cancel")
 
 
@@ -52,15 +53,12 @@ class Reviewers:
     def check(self, name: str, path: tuple[str, ...] = ()) -> None:
         """Fail before anything is started when a reviewer, or one that it asks, cannot work.
 
-        Only reviewers with settings are made for that; of others it suffices to be installed.
-
         Raises:
             FerruleError: Says what is wrong, and where.
         """
         _refuse_circle(name, path)
-        is_installed = _plugin(name) in self._manager.names(_GROUP)
-        if is_installed and ":" not in name and not self._settings(name):
-            return
+        if name == _PERSON and name in self._manager.names(_GROUP):
+            return  # has no settings, and most sessions need none: it is loaded when it is asked
         for member in cast("Sequence[str]", getattr(self.get(name), "members", ())):
             self.check(self.resolved(member), (*path, name))
 
@@ -104,9 +102,9 @@ async def reviewed(
         FerruleError: The reviewer is missing or failed.
     """
     outcome = await _Member(find, (request.reviewer,)).review(request, context)
-    if not outcome.get("escalates") or request.reviewer == "user":
+    if not outcome.get("escalates") or request.reviewer == _PERSON:
         return outcome
-    answer = await _Member(find, ("user",)).review(request, context)
+    answer = await _Member(find, (_PERSON,)).review(request, context)
     left_open = f"{outcome['reviewer']} left it open: {outcome['reason']}"
     return {**answer, "evidence": [left_open, *answer.get("evidence", [])]}
 

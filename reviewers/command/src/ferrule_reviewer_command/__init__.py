@@ -1,0 +1,1 @@
+"""Has a program or an HTTP service decide about approvals."""
