@@ -147,7 +147,9 @@ class TestNarrowing:
             ("", 'profile = "x"', "profile"),
             ("", 'otel.exporter = "otlp-http"', "otel"),
             ("", 'mcp_servers.x.command = "x"', "mcp_servers"),
-            ("", "hooks.Stop = []", "hooks"),
+            ("", "hooks.dangerously_bypass_trust = true", "hooks"),
+            ("", 'hooks.files = ["x.json"]', "hooks"),
+            ("", 'hooks.state.x.trusted_hash = "y"', "hooks"),
             ("", 'plugins.allow = ["evil"]', "plugins"),
             ("", 'plugins.disabled = ["guard"]', "plugins"),
             ("", 'shell_environment_policy.set.LD_PRELOAD = "x"', "shell_environment_policy"),
@@ -181,6 +183,13 @@ class TestNarrowing:
         assert len(about) == 1
         assert about[0].startswith(f"{setup.file}:1:")
         assert key in about[0]
+
+    def test_hooks_are_left_to_their_plugin_which_asks_for_trust_in_each(self, setup):
+        setup.user('hooks.Stop = [{hooks = [{command = "mine"}]}]')
+        without = dict(setup.load("").values)
+        config = setup.load('hooks.Stop = [{hooks = [{command = "theirs"}]}]')
+        assert dict(config.values) == without
+        assert not [warning for warning in config.warnings if "is ignored" in warning]
 
     def test_every_key_of_the_file_is_either_known_to_be_harmless_or_checked(self, setup):
         setup.user()

@@ -72,6 +72,19 @@ async def test_patches_go_by_their_name_and_by_edit_and_write(place, hook, patch
     assert told["tool_input"] == {"command": "*** Begin Patch"}
 
 
+async def test_what_is_typed_into_a_running_shell_is_shown_to_guards_of_commands(place, hook):
+    place.write("home", {"PreToolUse": [hook("grep -q 'rm -rf' && exit 2; exit 0", "Bash")]})
+
+    def typed(chars):
+        arguments = {"session_id": 1, "chars": chars}
+        return ToolCall("c1", "write_stdin", arguments, json.dumps(arguments), "function")
+
+    async with place.session():
+        assert (await place.before(typed("rm -rf /\n")))[1].decision == "deny"
+        assert (await place.before(typed("ls\n")))[1] is None
+        assert (await place.before(typed("")))[1] is None
+
+
 async def test_hooks_run_with_the_user_s_environment_in_the_turn_s_folder(place, hook, bash):
     line = 'echo "{\\"pwd\\": \\"$PWD\\", \\"dir\\": \\"$CLAUDE_PROJECT_DIR\\"}" > told.json'
     place.write("home", {"PreToolUse": [hook(line)]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeGuard, cast
 
@@ -35,7 +36,7 @@ _COMMON: Final = frozenset(
     }
 )
 _OWN: Final[dict[str, frozenset[str]]] = {
-    "command": frozenset({"command", "args"}),
+    "command": frozenset({"command", "commandWindows", "args"}),
     "http": frozenset({"url", "headers", "allowedEnvVars"}),
     "python": frozenset({"function"}),
 }
@@ -145,6 +146,8 @@ class _Parts:
         if not isinstance(type_, str) or type_ not in _TARGETS:
             raise DefinitionError(f"there is no type {type_!r}; use command, http or python")
         kind, key = _TARGETS[type_]
+        if os.name == "nt" and "commandWindows" in given:
+            key = "commandWindows"
         if unknown := sorted(given.keys() - _COMMON - _OWN[type_]):
             raise DefinitionError(f"a hook of the type {type_} has no key {', '.join(unknown)}")
         target = given.get(key)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _COMMANDS: Final = "exec_command"
 _PATCHES: Final = "apply_patch"
+_TYPING: Final = "write_stdin"
 _ALIASES: Final = {_COMMANDS: ("Bash",), _PATCHES: (_PATCHES, "Edit", "Write")}
 
 
@@ -24,7 +25,12 @@ class UpdateError(FerruleError):
 
 
 def tool_names(call: ToolCall) -> tuple[str, ...]:
-    """Return the names that matchers may use; the first is what hooks are told."""
+    """Return the names that matchers may use; the first is what hooks are told.
+
+    What is typed into a running shell is a command, too, which guards of commands must see.
+    """
+    if call.tool == _TYPING and call.arguments.get("chars"):
+        return (_TYPING, "Bash")
     return _ALIASES.get(call.tool, (call.tool,))
 
 
@@ -40,6 +46,11 @@ def tool_input(call: ToolCall, cwd: str) -> dict[str, object]:
         if "justification" in arguments:
             shown["description"] = arguments["justification"]
         return shown
+    if call.tool == _TYPING:
+        return {
+            "command": arguments.get("chars", ""),
+            "session_id": arguments.get("session_id"),
+        }
     if call.tool == _PATCHES:
         patch = arguments.get("input", "") if call.form == "function" else call.text
         return {"command": patch}
@@ -60,6 +71,10 @@ def changed_call(call: ToolCall, updated: Mapping[str, object], cwd: str) -> Too
         if unknown := changes.keys() - names.keys():
             raise UpdateError(f"it may change command and cwd of a command, not {_list(unknown)}")
         return _with(call, {names[key]: value for key, value in changes.items()})
+    if call.tool == _TYPING:
+        if unknown := changes.keys() - {"command"}:
+            raise UpdateError(f"it may change command of {_TYPING}, not {_list(unknown)}")
+        return _with(call, {"chars": changes["command"]} if changes else {})
     if call.tool == _PATCHES or call.form == "freeform":
         key = "command" if call.tool == _PATCHES else "input"
         text = updated.get(key)
