@@ -1,0 +1,1 @@
+"""Has a model review what needs approval."""
