@@ -73,9 +73,9 @@ class _Reader:
         self._check_keys()
         command, url = self._words("command"), self._text("url")
         if bool(command) == bool(url):
-            self._refuse("needs either `command` or `url`")
+            self._refuse("it needs either `command` or `url`")
         if command and any(key in self._table for key in _HTTP_ONLY):
-            self._refuse("has headers, which only a `url` gets")
+            self._refuse("it has headers, which only a `url` gets")
         if url:
             self._check_url(url)
         on_error = self._text("on_error") or "decline"
@@ -94,7 +94,7 @@ class _Reader:
     def _check_keys(self) -> None:
         for key, value in self._table.items():
             if key not in _KEYS and not isinstance(value, Mapping):
-                self._refuse(f"has an unknown key {key!r} (known: {', '.join(_KEYS)})")
+                self._refuse(f"it has an unknown key {key!r} (known: {', '.join(_KEYS)})")
 
     def _check_url(self, url: str) -> None:
         parts = urlsplit(url)
@@ -131,4 +131,4 @@ class _Reader:
         return cast("Mapping[str, str]", dict(texts))
 
     def _refuse(self, fault: str) -> NoReturn:
-        raise ConfigError(f"{self._place} in config.toml: it {fault}")
+        raise ConfigError(f"{self._place} in config.toml: {fault}")

@@ -126,11 +126,11 @@ class _Reader:
         known = (*_PLAN_KEYS, *more)
         for key in self._table:
             if key not in known:
-                self._refuse(f"has an unknown key {key!r} (known: {', '.join(known)})")
+                self._refuse(f"it has an unknown key {key!r} (known: {', '.join(known)})")
         mode = self._choice("mode", get_args(Mode), "all_of")
         members, shadow = self._words("members"), self._words("shadow")
         if not members:
-            self._refuse("needs `members`, a list of reviewers")
+            self._refuse("it needs `members`, a list of reviewers")
         self._check_names(members, shadow)
         return Plan(
             f"{label} {mode}",
@@ -155,16 +155,16 @@ class _Reader:
         seen: set[str] = set()
         for name in (*members, *shadow):
             if name in seen:
-                self._refuse(f"names {name!r} twice, and nobody has two votes")
+                self._refuse(f"it names {name!r} twice, and nobody has two votes")
             seen.add(name)
         if "user" in shadow:
-            self._refuse("has 'user' in `shadow`; a person is not asked for nothing")
+            self._refuse("it has 'user' in `shadow`; a person is not asked for nothing")
 
     def _k(self, mode: str, count: int) -> int:
         k = self._table.get("k")
         if mode != "k_of_n":
             if k is not None:
-                self._refuse(f"has `k`, which only mode 'k_of_n' knows, not {mode!r}")
+                self._refuse(f"it has `k`, which only mode 'k_of_n' knows, not {mode!r}")
             return 1
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= count:
             self._refuse(f"k must be from 1 to {count}, the number of members, not {k!r}")
@@ -207,4 +207,4 @@ class _Reader:
         return cast("tuple[str, ...]", tuple(words))
 
     def _refuse(self, fault: str) -> NoReturn:
-        raise ConfigError(f"{self._place} in config.toml: it {fault}")
+        raise ConfigError(f"{self._place} in config.toml: {fault}")
