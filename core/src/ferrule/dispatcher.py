@@ -36,7 +36,7 @@ def strictest(verdicts: Mapping[str, Verdict]) -> Verdict:
     """Combine opinions: deny beats ask beats allow, whatever their order; none is an allow."""
     return min(
         verdicts.values(),
-        key=lambda verdict: (_STRICTNESS[verdict.decision], verdict.reason, verdict.rule),
+        key=lambda verdict: (_STRICTNESS[verdict.decision], verdict[1:]),
         default=Verdict.allow(),
     )
 
