@@ -185,6 +185,17 @@ async def test_a_script_of_the_project_that_changes_is_not_run_again(untrusted, 
     assert not (untrusted.ws / "ran").exists()
 
 
+async def test_a_script_of_the_project_that_appears_is_not_run(untrusted, hook):
+    untrusted.write("ws/.ferrule", {"Stop": [hook("if test -e x.sh; then ./x.sh; fi")]})
+    trust(untrusted)
+    async with untrusted.session() as plugin:
+        assert await plugin.ferrule_turn_stop(untrusted.turn(), "done") is None
+        untrusted.script("x.sh", "touch ran")
+        assert await plugin.ferrule_turn_stop(untrusted.turn(), "done") is None
+    assert not (untrusted.ws / "ran").exists()
+    assert "has changed since it was trusted" in untrusted.warnings[0]
+
+
 def test_what_a_hook_writes_is_not_part_of_its_trust(untrusted, hook):
     (untrusted.ws / "log.txt").write_text("1")
     untrusted.write("ws/.ferrule", {"Stop": [hook("echo x >> log.txt")]})

@@ -49,7 +49,6 @@ class HookSession:
         for handler, state in self._states.items():
             if state != "off":
                 self._by_event.setdefault(handler.event, []).append(handler)
-        self._with_files = {each for each in handlers if each.named_files()}
         self._background = Background()
         self._told: set[str] = set()
         self._environ = _environ(context)
@@ -106,8 +105,8 @@ class HookSession:
     def _may_run(self, handler: Handler) -> bool:
         if self._states[handler] != "trusted":
             return False
-        # The model may have changed a file since: look again, each time.
-        if handler in self._with_files and self._rules.state(handler) != "trusted":
+        # The model may have changed or made a script since: look again, each time.
+        if handler.kind == "command" and self._rules.state(handler) != "trusted":
             self.warn(f"{_named(handler)} does not run any more: it {_CHANGED}; {LOOK}")
             return False
         return True
