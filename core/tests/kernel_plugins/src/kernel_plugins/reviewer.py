@@ -37,3 +37,17 @@ class StagedReviewer:
         if isinstance(decision, dict):
             return {"reviewer": "staged", "reason": "the stage says so", **decision}
         return {"decision": decision, "reviewer": "staged", "reason": f"the stage says {decision}"}
+
+
+class AskingReviewer:
+    """Has the reviewer that its settings name decide, whatever it does."""
+
+    def __init__(self, context) -> None:
+        self.name = context.name
+        self.asked = context.settings["asks"]
+        if not context.settings.get("in_secret"):
+            self.members = (self.asked,)
+
+    async def review(self, request, context):
+        outcome = await context.reviewer(self.asked).review(request, context)
+        return {**outcome, "reviewer": f"{self.name} by {outcome['reviewer']}"}
