@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ferrule_hookspecs import hookimpl
+from ferrule_hookspecs.markers import replayable
 
 if TYPE_CHECKING:
     from ferrule_hookspecs.plugins import PluginContext
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 
 @hookimpl
+@replayable
 async def ferrule_tool_before(
     call: ToolCall, turn: TurnInfo, context: PluginContext
 ) -> Verdict | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from ferrule_rules.reading import (
     DEEPEST,
     MOST_COMMANDS,
+    MOST_VALUES,
     SHELLS,
     FoundCommand,
     Reading,
@@ -22,7 +23,7 @@ from ferrule_rules.reading import (
 )
 from ferrule_rules.strict import PlainCommand, read_plain
 from ferrule_rules.word_values import WordValues, printed, text_of
-from ferrule_rules.words import brace_texts
+from ferrule_rules.words import ansi_c_text, brace_texts
 from ferrule_rules.wrappers import inner_of, program
 
 if TYPE_CHECKING:
@@ -30,18 +31,30 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node, Parser
 
-LONGEST: Final = 256 * 1024
+LONGEST: Final = 64 * 1024
+_MOST_PIPES: Final = 400
+"""The parser needs memory by the square of them: 240 MB for 4,000."""
 _DEEPEST_NODE: Final = 150
 _WRITES: Final = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 _COMMANDS: Final = frozenset({"command", "declaration_command", "unset_command"})
 _SOURCES: Final = frozenset({"source", "."})
+_LINE_ESCAPE: Final = re.compile(r"\n[ \t]*\\(?=[^\n])")
+_KEYWORD: Final = re.compile(
+    r"(^|[;&|(){}\n]|\b(?:then|do|else|elif|if|while|until)[ \t])[ \t]*"
+    r"(?:(?:!|time(?:[ \t]+-p)?|coproc)[ \t]+)+"
+)
+"""Words before a command that the parser does not always know for what they are."""
+_BRACED: Final = re.compile(r"(?<![^\s;&|(){}`])\{[^\s{}]*,[^\s{}]*\}(?![^\s;&|()`])")
 _ROUGH_END: Final = re.compile(r"[;&|\n(){}`!]|\$\(")
 _ROUGH_QUOTES: Final = re.compile(r"['\"\\]")
 
 
 def read_all(script: str) -> Reading:
     """Find every command of a script."""
-    return _Reader().read(script)
+    try:
+        return _Reader().read(script)
+    except RecursionError:  # whatever bound was missed: what is not read is asked about
+        return Reading((), is_whole=False)
 
 
 def read_argv(argv: Sequence[str]) -> Reading:
@@ -64,8 +77,22 @@ def _bash() -> Parser:
     return _parser
 
 
+class _Budget:
+    """How much may still be read, of all scripts within a script together."""
+
+    def __init__(self) -> None:
+        self.letters = LONGEST * 2
+        self.commands = MOST_COMMANDS
+
+
 class _Reader:
-    def __init__(self, depth: int = 0, wrapped_in: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        depth: int = 0,
+        wrapped_in: tuple[str, ...] = (),
+        budget: _Budget | None = None,
+    ) -> None:
+        self._budget = budget or _Budget()
         self._found: list[FoundCommand] = []
         self._is_whole = True
         self._has_errors = False
@@ -77,9 +104,13 @@ class _Reader:
         return Reading(tuple(self._found), self._is_whole, self._has_errors)
 
     def read(self, script: str) -> Reading:
-        if len(script) > LONGEST:
+        self._budget.letters -= len(script)
+        if len(script) > LONGEST or self._budget.letters < 0:
             self._is_whole = False
-            script = script[:LONGEST]
+            return self.reading()
+        if script.count("|") > _MOST_PIPES:
+            self._is_whole = False
+            return self.reading()
         plain = read_plain(script)
         if plain is not None:
             self._read_plain(plain, script)
@@ -91,7 +122,11 @@ class _Reader:
         return self.reading()
 
     def _read_shell(self, script: str) -> None:
-        root = _bash().parse(script.encode("utf-8", "surrogateescape")).root_node
+        # The parser takes a backslash at the start of a line for the end of the line before.
+        text = _LINE_ESCAPE.sub("\n", _KEYWORD.sub(r"\1 ", script))
+        if "{" in text and "," in text:
+            text = _BRACED.sub(lambda found: " ".join(brace_texts(found[0])), text)
+        root = _bash().parse(text.encode("utf-8", "surrogateescape")).root_node
         self._words.learn(root, script)
         self._visit(root, (), 0)
         if root.has_error:
@@ -101,6 +136,7 @@ class _Reader:
     def _read_plain(self, plain: Sequence[PlainCommand], script: str) -> None:
         is_piped = "|" in script
         before: tuple[str, ...] = ()
+        printing: Word = None
         for command in plain:
             redirects = tuple(
                 Redirect(one.operator, one.target)
@@ -110,19 +146,16 @@ class _Reader:
             fed_by = (program(before[0]),) if before else ()
             text = " ".join(command.argv)
             self.add(FoundCommand(command.argv, redirects, self._wrapped_in, text, fed_by))
-            if before:
-                self._read_printed(before, command.argv)
-            before = command.argv if is_piped else ()
-
-    def _read_printed(self, before: Sequence[Word], after: Sequence[Word]) -> None:
-        name = program(after[0]) if after else ""
-        text = printed(before)
-        if name in SHELLS and text:
-            self._read_inner(text, name)
+            if printing and program(command.argv[0]) in SHELLS:
+                self._read_text(printing, command.argv[0])
+            if is_piped:
+                before = command.argv
+                printing = _printed(before) or _filtered(printing, before)
 
     def add(self, command: FoundCommand) -> None:
         """Note a command and everything it runs in turn."""
-        if len(self._found) >= MOST_COMMANDS:
+        self._budget.commands -= 1
+        if self._budget.commands < 0:
             self._is_whole = False
             return
         self._found.append(command)
@@ -147,7 +180,7 @@ class _Reader:
         if self._depth >= DEEPEST or len(outer) >= DEEPEST:
             self._is_whole = False
             return
-        reading = _Reader(self._depth + 1, (*outer, wrapper)).read(script)
+        reading = _Reader(self._depth + 1, (*outer, wrapper), self._budget).read(script)
         self._is_whole = self._is_whole and reading.is_whole
         self._found.extend(reading.commands)
 
@@ -160,6 +193,7 @@ class _Reader:
         if kind == "redirected_statement":
             redirects = (*redirects, *self._redirects(node))
             self._note_fed_body(node)
+            self._note_split_body(node, redirects)
             if node.child_by_field_name("body") is None and redirects:
                 self.add(FoundCommand((":",), redirects, self._wrapped_in, text_of(node)))
         elif kind == "pipeline":
@@ -171,13 +205,29 @@ class _Reader:
             self._visit(child, redirects, depth + 1)
 
     def _note_command(
-        self, node: Node, redirects: tuple[Redirect, ...], fed_by: tuple[str, ...] = ()
+        self,
+        node: Node,
+        redirects: tuple[Redirect, ...],
+        fed_by: tuple[str, ...] = (),
+        more: Sequence[Node] = (),
     ) -> None:
         text = text_of(node)
-        for argv in self._words.argvs(node):
+        for argv in self._words.argvs(node, more):
             self.add(FoundCommand(argv, redirects, self._wrapped_in, text, fed_by))
-            if argv[0] is not None and (program(argv[0]) in SHELLS or argv[0] in _SOURCES):
-                self._note_fed_shell(node, argv[0])
+            if shell := _shell_among(argv):
+                self._note_fed_shell(node, shell)
+
+    def _note_split_body(self, node: Node, redirects: tuple[Redirect, ...]) -> None:
+        """Read `env > x curl`: the parser takes words after a redirection for files, too."""
+        body = node.child_by_field_name("body")
+        more = [
+            word
+            for child in node.named_children
+            if child.type == "file_redirect"
+            for word in child.children_by_field_name("destination")[1:]
+        ]
+        if more and body is not None and body.type in _COMMANDS:
+            self._note_command(body, redirects, (), more)
 
     def _redirects(self, node: Node) -> tuple[Redirect, ...]:
         found: list[Redirect] = []
@@ -224,13 +274,9 @@ class _Reader:
         return list(node.named_children) if node.type == "pipeline" else [node]
 
     def _program_of(self, node: Node) -> str:
-        for argv in self._words.argvs(node):
-            names = [
-                program(argv[0]),
-                *(program(inner.argv[0]) for inner in inner_of(argv) if inner.argv),
-            ]
-            return next((name for name in names if name in SHELLS or name in _SOURCES), names[0])
-        return ""
+        argvs = self._words.argvs(node)
+        shells = filter(None, map(_shell_among, argvs))
+        return next(shells, "") or next((program(argv[0]) for argv in argvs), "")
 
     def _note_pipeline(self, stages: list[Node]) -> None:
         for at, stage in enumerate(stages):
@@ -243,12 +289,17 @@ class _Reader:
 
     def _read_output(self, stages: list[Node], name: str) -> None:
         """Read what commands print as a script, where that is plain to see."""
-        for argv in self._words.argvs(stages[0]) if stages else ():
-            text = printed(argv)
-            for stage in stages[1:]:
-                text = _filtered(text, next(iter(self._words.argvs(stage)), ()))
-            if text:
-                self._read_inner(text, program(name))
+        texts: set[Word] = {None}
+        for stage in stages:
+            argvs = self._words.argvs(stage)[:MOST_VALUES] or [()]
+            texts = {_printed(argv) or _filtered(text, argv) for argv in argvs for text in texts}
+        for text in sorted(filter(None, texts))[:MOST_VALUES]:
+            self._read_text(text, name)
+
+    def _read_text(self, text: str, name: str) -> None:
+        """Read what is printed into a shell; some programs undo its escapes, some do not."""
+        for form in dict.fromkeys((text, ansi_c_text(text))):
+            self._read_inner(form, program(name))
 
     # --- what is no syntax -----------------------------------------------------------------
 
@@ -282,12 +333,33 @@ _KEYWORDS: Final = frozenset(
 )
 
 
+def _shell_among(argv: Sequence[Word], depth: int = 0) -> str:
+    """The shell that a command is or runs, however many wrappers are around it; else empty."""
+    name = program(argv[0]) if argv else ""
+    if name in SHELLS or name in _SOURCES:
+        return name
+    if depth < DEEPEST:
+        for inner in inner_of(tuple(argv)):
+            if inner.argv and (found := _shell_among(inner.argv, depth + 1)):
+                return found
+    return ""
+
+
 def _expanded(script: str) -> str:
     """Undo braces, which begin a command in one place and are one in another."""
     return " ".join(
         " ".join(brace_texts(word)) if "{" in word and "," in word else word
         for word in re.split(r"[ \t]", script)
     )
+
+
+def _printed(argv: Sequence[Word], depth: int = 0) -> Word:
+    """What a command prints, wrapped up or not."""
+    text = printed(argv)
+    if text is None and depth < DEEPEST:
+        for inner in inner_of(tuple(argv)):
+            text = text or _printed(inner.argv, depth + 1)
+    return text
 
 
 def _filtered(text: Word, argv: Sequence[Word]) -> Word:

@@ -91,10 +91,9 @@ def _judged(judge: Judge, script: str, call: ToolCall) -> Judgement:
 
 
 def _asked(call: ToolCall, turn: TurnInfo) -> Asked:
-    leaves = (
-        call.arguments.get("sandbox_permissions") == "require_escalated"
-        and turn.sandbox_mode != "danger-full-access"
-    )
+    wants_out = call.arguments.get("sandbox_permissions") == "require_escalated"
+    is_out = turn.sandbox_mode == "danger-full-access" and turn.approval_policy != "never"
+    leaves = wants_out and not is_out
     prefix = call.arguments.get("prefix_rule")
     words = cast("Sequence[str]", prefix) if isinstance(prefix, (list, tuple)) else ()
     return Asked(turn.approval_policy, leaves, tuple(words))

@@ -19,6 +19,12 @@ class GlobWord(str):
     __slots__ = ()
 
 
+class SplitWord(str):
+    """Several words that stand as one: what braces were expanded to."""
+
+    __slots__ = ()
+
+
 Word = str | None
 """None where it cannot be known."""
 Values = tuple[Word, ...]

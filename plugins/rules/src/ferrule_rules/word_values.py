@@ -6,7 +6,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Final
 
-from ferrule_rules.reading import MOST_VALUES, PRINTERS, GlobWord, Values, Word
+from ferrule_rules.reading import MOST_VALUES, PRINTERS, GlobWord, SplitWord, Values, Word
 from ferrule_rules.words import ansi_c_text, brace_texts, unescaped
 
 if TYPE_CHECKING:
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
+_DEEPEST_WORD: Final = 24
+_GROUPS: Final = frozenset({"negated_command", "subshell", "compound_statement", "list"})
 _LOCATORS: Final = frozenset({"which", "command", "type", "whereis"})
 _ASSIGNS: Final = re.compile(r"=|\bfor\b|\bselect\b")
 _UNQUOTED_GLOB: Final = re.compile(r"(?<!\\)[*?\[]")
@@ -28,6 +30,7 @@ class WordValues:
     def __init__(self) -> None:
         self._variables: dict[str, set[Word]] = {"IFS": {" "}}
         self._aliases: dict[str, str] = {}
+        self._depth = 0
 
     def learn(self, root: Node, script: str) -> None:
         """Note the values every variable is given anywhere, in any order."""
@@ -63,7 +66,8 @@ class WordValues:
         values: Values = ("",) if value is None else self.of(value)
         if value is not None and value.type == "array":
             parts = [self.of(child)[0] for child in value.named_children]
-            values = (None,) if None in parts else (" ".join(part or "" for part in parts),)
+            known = [part or "" for part in parts]
+            values = (None,) if None in parts else (SplitWord("\0".join(known)),)
         if any(child.type == "+=" for child in node.children):
             values = (None,)
         self._assign(text_of(name), values)
@@ -74,14 +78,17 @@ class WordValues:
         if len(known) > MOST_VALUES:
             self._variables[name] = {None}
 
-    def argvs(self, node: Node) -> list[tuple[Word, ...]]:
-        """Return the argument lists that a command may have."""
+    def argvs(self, node: Node, more: Sequence[Node] = ()) -> list[tuple[Word, ...]]:
+        """Return the argument lists that a command may have; `more` are words further back."""
         if node.type == "redirected_statement":
             body = node.child_by_field_name("body")
             return self.argvs(body) if body is not None else []
+        if node.type in _GROUPS:
+            return [argv for child in node.named_children for argv in self.argvs(child)]
         if node.type not in ("command", "declaration_command", "unset_command"):
             return []
-        parts = [self.of(child) for child in node.children if child.type not in _SKIPPED]
+        children = [child for child in node.children if child.type not in _SKIPPED]
+        parts = [self.of(child) for child in (*children, *more)]
         found: list[tuple[Word, ...]] = []
         for argv in _products([values for values in parts if values]):
             split = _resplit(argv)
@@ -93,6 +100,15 @@ class WordValues:
 
     def of(self, node: Node) -> Values:
         """Return the values a word may have."""
+        if self._depth >= _DEEPEST_WORD:
+            return (None,)
+        self._depth += 1
+        try:
+            return self._of(node)
+        finally:
+            self._depth -= 1
+
+    def _of(self, node: Node) -> Values:
         kind = node.type
         if kind in _LITERALS or not node.is_named:
             return _literal(text_of(node))
@@ -115,17 +131,19 @@ class WordValues:
 
     def _joined(self, node: Node) -> Values:
         text = text_of(node)
-        if "{" in text and "$" not in text:
+        is_plain = all(child.type in _LITERALS for child in node.named_children)
+        if "{" in text and "$" not in text and is_plain:
             texts = brace_texts(text)
             if len(texts) > 1:
-                return (
-                    " ".join(unescaped(part).replace('"', "").replace("'", "") for part in texts),
-                )
+                plain = (unescaped(part).replace('"', "").replace("'", "") for part in texts)
+                return (SplitWord(" ".join(plain)),)
         return _concatenated([self.of(child) for child in node.children])
 
     def _string(self, node: Node) -> Values:
         if node.type == "translated_string":
             return self.of(node.named_children[0]) if node.named_children else ("",)
+        if len(node.named_children) == 1 and text_of(node).endswith('[@]}"'):
+            return self.of(node.named_children[0])
         parts: list[Values] = []
         at = node.start_byte + 1
         whole = node.text or b""
@@ -152,6 +170,7 @@ class WordValues:
         known = tuple(self._variables.get(text_of(name), {None}))
         if len(children) == 1:
             is_plain = not re.search(r"[#^@%]", text_of(node).removesuffix("[@]}"))
+            known = tuple(map(_unquoted, known))
             return known if is_plain or children[0].type == "subscript" else (None,)
         if re.match(r"\$\{\w+:?[-=]", text_of(node)):
             return tuple(dict.fromkeys((*known, *self.of(children[1]))))
@@ -168,7 +187,7 @@ class WordValues:
         if words[0] in _LOCATORS:
             named = [word for word in words[1:] if word is not None and not word.startswith("-")]
             return tuple(named[:1]) or (None,)
-        return (printed(words),)
+        return (_unquoted(printed(words)),)
 
 
 def printed(words: Sequence[Word]) -> Word:
@@ -180,7 +199,7 @@ def printed(words: Sequence[Word]) -> Word:
         rest = rest[1:]
     if words[0] == "printf" and len(rest) > 1 and re.fullmatch(r"(%[sb](\\n)?)+", rest[0]):
         rest = rest[1:]
-    return ansi_c_text(" ".join(rest)) if rest else ""
+    return " ".join(rest)
 
 
 def text_of(node: Node | None) -> str:
@@ -197,11 +216,26 @@ def descendants(node: Node) -> Iterator[Node]:
         stack.extend(reversed(current.named_children))
 
 
+def _split(word: SplitWord) -> list[Word]:
+    if "\0" in word:
+        return list(word.split("\0"))
+    return [GlobWord(part) if re.search(r"[*?\[]", part) else part for part in word.split()]
+
+
+def _unquoted(word: Word) -> Word:
+    """Mark a value that the shell splits, and looks for wildcards in: it stands without quotes."""
+    if word is None or isinstance(word, SplitWord):
+        return word
+    if _BLANK.search(word.strip()):
+        return SplitWord(word)
+    return GlobWord(word) if re.search(r"[*?\[]", word) else word
+
+
 def _literal(text: str) -> Values:
     if "{" in text:
         texts = brace_texts(text)
         if len(texts) > 1:
-            return (" ".join(unescaped(part) for part in texts),)
+            return (SplitWord(" ".join(unescaped(part) for part in texts)),)
     if _UNQUOTED_GLOB.search(text):
         return (GlobWord(unescaped(text)),)
     return (unescaped(text),)
@@ -231,7 +265,12 @@ def _products(parts: Sequence[Values]) -> list[tuple[Word, ...]]:
 
 
 def _resplit(argv: tuple[Word, ...]) -> tuple[Word, ...]:
-    """Split a program's name that holds blanks, as an unquoted variable is."""
+    """Split what braces gave, and a program's name with blanks, as an unquoted variable is."""
+    if any(isinstance(word, SplitWord) for word in argv):
+        split = [_split(word) if isinstance(word, SplitWord) else [word] for word in argv]
+        argv = tuple(itertools.chain.from_iterable(split))
     if not argv or argv[0] is None or not _BLANK.search(argv[0]):
         return argv
-    return (*argv[0].split(), *argv[1:])
+    first = argv[0]
+    parts = first.split()
+    return (*(map(GlobWord, parts) if isinstance(first, GlobWord) else parts), *argv[1:])

@@ -15,6 +15,8 @@ _ANSI_LETTERS: Final = {
     "v": "\v",
 }  # fmt: skip
 _MOST_BRACES: Final = 64
+_LONGEST_BRACES: Final = 2000
+_BRACES: Final = re.compile(r"(?<![$\\])\{([^{}]*,[^{}]*)\}")
 
 
 def unescaped(text: str, *, in_quotes: bool = False) -> str:
@@ -43,13 +45,20 @@ def _ansi_character(found: re.Match[str]) -> str:
 
 
 def brace_texts(text: str) -> list[str]:
-    """Expand braces with commas, such as `r{m,x}`; text without them comes back alone."""
-    found = re.search(r"(?<![$\\])\{([^{}]*,[^{}]*)\}", text)
-    if found is None:
+    """Expand braces with commas, such as `r{m,x}`; text without them comes back alone.
+
+    What would give too many words is not expanded as a whole.
+    """
+    if len(text) > _LONGEST_BRACES:
         return [text]
-    texts: list[str] = []
-    for part in found[1].split(","):
-        texts += brace_texts(text[: found.start()] + part + text[found.end() :])
-        if len(texts) > _MOST_BRACES:
-            break
-    return texts
+    done: list[str] = []
+    waiting = [text]
+    while waiting:
+        current = waiting.pop()
+        found = _BRACES.search(current)
+        if found is None or len(done) + len(waiting) > _MOST_BRACES:
+            done.append(current)
+            continue
+        before, after = current[: found.start()], current[found.end() :]
+        waiting += [f"{before}{part}{after}" for part in reversed(found[1].split(","))]
+    return done

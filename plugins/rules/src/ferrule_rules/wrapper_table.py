@@ -40,6 +40,7 @@ WRAPPERS: Final[dict[str, Layout]] = {
     "chrt": _layout("", 1),
     "taskset": _layout("", 1),
     "numactl": _layout("-N -m -C -i -p --cpunodebind --membind --physcpubind"),
+    **dict.fromkeys(("do", "then", "else", "elif", "if", "while", "until", "!", "{"), Layout()),
     "nohup": _layout(),
     "setsid": _layout(),
     "stdbuf": _layout("-i -o -e --input --output --error"),

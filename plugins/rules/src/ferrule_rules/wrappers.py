@@ -274,6 +274,13 @@ def _container(name: str, argv: Argv) -> Iterator[Inner]:
         yield Inner(name, rest)
 
 
+def _alias(name: str, argv: Argv) -> Iterator[Inner]:
+    for word in argv[1:]:
+        _, sign, value = (word or "").partition("=")
+        if sign and value:
+            yield Inner(name, script=value)
+
+
 def _set(name: str, argv: Argv) -> Iterator[Inner]:
     """Read `set -- rm -rf x`, after which `"$@"` is a command."""
     if "--" in argv and (words := argv[argv.index("--") + 1 :]):
@@ -363,6 +370,7 @@ _READERS: Final[dict[str, Callable[[str, Argv], Iterator[Inner]]]] = {
     **dict.fromkeys(_POWERSHELLS, _powershell),
     **dict.fromkeys(_INTERPRETERS, _code),
     "set": _set,
+    "alias": _alias,
     "git": _git,
     "tar": _tar,
     "bsdtar": _tar,
