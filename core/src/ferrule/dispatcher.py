@@ -18,7 +18,7 @@ from ferrule.abandonable import AbandonableCall
 from ferrule.containment import FAULTS, is_cancelled
 from ferrule.loading import load_target
 from ferrule_hookspecs.errors import PluginError
-from ferrule_hookspecs.markers import PATIENCE
+from ferrule_hookspecs.markers import PATIENCE, REPLAYABLE
 from ferrule_hookspecs.review import Verdict
 
 if TYPE_CHECKING:
@@ -98,12 +98,37 @@ class Dispatcher:
 
     async def assess(self, name: str, **kwargs: object) -> dict[str, Verdict]:
         """Ask for opinions, all at the same time; a fault is a refusal that names the plugin."""
+        return self._opinions(name, await self._ask_at_once(name, self.serving(name), kwargs))
+
+    async def assess_detached(
+        self, name: str, **kwargs: object
+    ) -> tuple[dict[str, Verdict], list[str]]:
+        """Ask only those for opinions that may be asked outside of a session; name the others."""
+        willing: list[Entry] = []
+        left_out: list[str] = []
+        for entry in self.serving(name):
+            if await self._is_replayable(entry, name):
+                willing.append(entry)
+            else:
+                left_out.append(entry.name)
+        return self._opinions(name, await self._ask_at_once(name, willing, kwargs)), left_out
+
+    async def _is_replayable(self, entry: Entry, name: str) -> bool:
+        """Whether a plugin may be asked; one that cannot be loaded is, and its fault refuses."""
+        try:
+            implementation = await self._implementation(entry, name)
+        except PluginError:
+            return True
+        return getattr(implementation.function, REPLAYABLE, False) is True
+
+    def _opinions(self, name: str, answers: Sequence[_Answer]) -> dict[str, Verdict]:
+        """Read answers as verdicts; whoever is required and absent refuses."""
         verdicts = {
             plugin: Verdict.deny(f"{guard.label} is required and cannot be used: {guard.reason}")
             for plugin, guard in self._absent_guards.items()
             if not guard.hooks or name in guard.hooks
         }
-        for answer in await self._ask_at_once(name, kwargs):
+        for answer in answers:
             verdict = answer.value
             if answer.fault:
                 verdicts[answer.entry.name] = Verdict.deny(f"{answer.entry.label}: {answer.fault}")
@@ -141,8 +166,9 @@ class Dispatcher:
             raise PluginError(f"{labels} both answered {name}; disable one of them")
         return given[0].value if given else None
 
-    async def _ask_at_once(self, name: str, kwargs: Mapping[str, object]) -> list[_Answer]:
-        entries = self.serving(name)
+    async def _ask_at_once(
+        self, name: str, entries: Sequence[Entry], kwargs: Mapping[str, object]
+    ) -> list[_Answer]:
         if len(entries) < 2:
             return [await self._ask(entry, name, "assess", kwargs) for entry in entries]
         answers: dict[str, _Answer] = {}

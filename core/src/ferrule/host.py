@@ -50,6 +50,10 @@ class LocalHost:
 
         return load_config(request, home=self.home, environ=self.environ)
 
+    def at(self, home: Path) -> LocalHost:
+        """Return the same host with another home."""
+        return LocalHost(home, {**self.environ, "FERRULE_HOME": str(home)})
+
     def invoke(self, command: str, argv: Sequence[str]) -> int:
         """Run another sub-command in this process; returns its exit code."""
         from ferrule.cli import invoke

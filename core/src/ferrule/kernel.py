@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
+    from ferrule.detached import Detached
     from ferrule.host import LocalHost
-    from ferrule_hookspecs.host import Config, ConfigRequest, Threads
+    from ferrule_hookspecs.host import Assessment, Config, ConfigRequest, Threads
     from ferrule_hookspecs.models import ModelInfo
     from ferrule_hookspecs.policies import SandboxMode
+    from ferrule_hookspecs.review import Reviewer
     from ferrule_hookspecs.sandbox import SandboxBackend
     from ferrule_hookspecs.store import ThreadStore
-    from ferrule_hookspecs.tools import SandboxSession
+    from ferrule_hookspecs.tools import SandboxSession, ToolCall, TurnInfo
 
 
 class LocalKernel:
@@ -40,6 +42,7 @@ class LocalKernel:
         self._store: ThreadStore | None = None
         self._manager: tuple[Mapping[str, object], PluginManager] | None = None
         self._backends: dict[tuple[str, bool, frozenset[str]], SandboxBackend] = {}
+        self._detached: list[Detached] = []
         self._unheard: list[str] = []
         self._listeners: list[Callable[[str], None]] = []
 
@@ -123,9 +126,33 @@ class LocalKernel:
         found = await known_models(self.manager(config.values).hooks, context)
         return sorted(found, key=lambda info: (info.provider, info.name))
 
+    async def assess(self, config: Config, call: ToolCall, turn: TurnInfo) -> Assessment:
+        """Judge a call outside of any session; nothing runs."""
+        return await self._judges(config, turn.cwd).assess(call, turn)
+
+    def reviewers(self, config: Config) -> list[str]:
+        """List the reviewers that may be used."""
+        return self.manager(config.values).names("ferrule.reviewers")
+
+    def reviewer(self, config: Config, name: str, cwd: str) -> Reviewer:
+        """Return a reviewer for questions outside of any session."""
+        return self._judges(config, cwd).reviewer(name)
+
+    def _judges(self, config: Config, cwd: str) -> Detached:
+        """The judges of a configuration, made once."""
+        for known in reversed(self._detached):
+            if known.config is config and known.cwd == cwd:
+                return known
+        from ferrule.detached import Detached
+
+        self._detached.append(Detached(self, config, cwd))
+        return self._detached[-1]
+
     async def aclose(self) -> None:
         """Close every session and end every child."""
         await self._service.aclose()
+        for judges in self._detached:
+            await judges.aclose()
         await self.owner.aclose()
         for backend in self._backends.values():
             await backend.aclose()

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.models import ModelInfo
     from ferrule_hookspecs.ops import Op
     from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode, SandboxPolicy
+    from ferrule_hookspecs.review import Reviewer, Verdict
     from ferrule_hookspecs.store import ThreadStore
     from ferrule_hookspecs.threads import Thread
-    from ferrule_hookspecs.tools import SandboxSession
+    from ferrule_hookspecs.tools import SandboxSession, ToolCall, TurnInfo
 
 T = TypeVar("T")
 
@@ -165,6 +166,22 @@ class Threads(Protocol):
         ...
 
 
+class Assessment(NamedTuple):
+    """What is thought of a call that will not run.
+
+    Attributes:
+        verdicts: Opinions of the assessing plugins that may be asked, by plugin name.
+        left_out: Assessing plugins that were not asked, as they are not marked `replayable`.
+        is_read_only: Whether the call's tool never changes anything.
+        notices: What the plugins said the user should know.
+    """
+
+    verdicts: Mapping[str, Verdict]
+    left_out: Sequence[str] = ()
+    is_read_only: bool = False
+    notices: Sequence[str] = ()
+
+
 class Kernel(Protocol):
     """A running kernel."""
 
@@ -190,6 +207,28 @@ class Kernel(Protocol):
         """Gather what plugins know about models, sorted by provider and name."""
         ...
 
+    async def assess(self, config: Config, call: ToolCall, turn: TurnInfo) -> Assessment:
+        """Judge a call outside of any session, by the hook `ferrule_tool_before`.
+
+        Nothing runs: only implementations marked `replayable` are asked.
+        """
+        ...
+
+    def reviewers(self, config: Config) -> Sequence[str]:
+        """List the reviewers that may be used."""
+        ...
+
+    def reviewer(self, config: Config, name: str, cwd: str) -> Reviewer:
+        """Return a reviewer for questions outside of any session.
+
+        Where the `ReviewContext` it is asked with brings no model provider and no other reviewers,
+        it is given those of the configuration; the kernel closes them.
+
+        Raises:
+            FerruleError: It is not installed, or cannot work with its settings.
+        """
+        ...
+
 
 class Host(Protocol):
     """The `ferrule` command as its sub-commands see it.
@@ -213,6 +252,10 @@ class Host(Protocol):
 
         SIGINT and SIGTERM cancel `main`; the kernel waits for it to finish cleaning up.
         """
+        ...
+
+    def at(self, home: Path) -> Host:
+        """Return the same host with another home."""
         ...
 
     def invoke(self, command: str, argv: Sequence[str]) -> int:

@@ -54,6 +54,19 @@ def patient(seconds: float) -> Callable[[_F], _F]:
     return mark
 
 
+REPLAYABLE: Final = "ferrule_replayable"
+
+
+def replayable(function: _F) -> _F:
+    """Mark an implementation of an assessing hook that may be asked about calls of the past.
+
+    It judges by its arguments and by files alone: it runs nothing, asks nobody, changes nothing,
+    and needs no session.
+    """
+    setattr(function, REPLAYABLE, True)
+    return function
+
+
 HOOK_CONTRACTS: Final[dict[str, HookContract]] = {}
 
 
