@@ -71,6 +71,29 @@ def test_a_stranger_s_reviewer_decides(
     assert accepted or "it was not asked nicely" in output
 
 
+@pytest.mark.parametrize(("title", "accepted"), [("please run", True), ("run", False)])
+def test_a_stranger_s_reviewer_takes_part_in_a_panel(
+    lean_environment, run_in, ferrule_home, model_server, title, accepted
+):
+    lean_environment.install("acme-reviewer", "ferrule-reviewer-panel", "ferrule-reviewer-command")
+    ferrule_home.configure(
+        top='approvals_reviewer = "panel"',
+        tables='[reviewers.panel]\nmembers = ["acme", "command"]\n'
+        "[reviewers.command]\n"
+        """command = ["echo", '{"decision": "accept", "reason": "always"}']\n""",
+    )
+    arguments = {"cmd": f"echo {title}; echo r''an", "sandbox_permissions": "require_escalated"}
+    arguments["justification"] = "to test"
+    model_server.play([[function_call("exec_command", arguments)], [message("done")]])
+
+    finished = run_in(lean_environment, "exec", "--json", "-a", "on-request", "go")
+
+    assert finished.returncode == 0, finished.stderr
+    (output,) = outputs_of(model_server)
+    assert ("\nran" in output) is accepted
+    assert accepted or "rejected by panel: acme: it was not asked nicely" in output
+
+
 def test_a_stranger_s_sandbox_is_chosen_by_one_line(
     lean_environment, run_in, ferrule_home, model_server
 ):
