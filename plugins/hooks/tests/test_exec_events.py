@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from ferrule_testkit.model_items import freeform_call, function_call, message
+from ferrule_testkit.processes import survivors
 
 SHAPES = json.loads(Path(__file__).with_name("shapes.json").read_text())
 """The keys that Codex 0.169 sends with each event."""
@@ -248,3 +252,27 @@ def test_without_hooks_nothing_of_them_is_loaded(ferrule_home, model_server, run
     }
     ours = {name for name in loaded if name.startswith("ferrule_hooks.")}
     assert ours - {"ferrule_hooks.plugin"} == {"ferrule_hooks.places"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_running_hook_with_the_run(ferrule_home, model_server, hook, number):
+    line = "echo $$ > pid; setsid sleep 1000 & exec sleep 1000"
+    (ferrule_home.path / "hooks.json").write_text(
+        json.dumps({"hooks": {"PreToolUse": [hook(line)]}})
+    )
+    model_server.play([[shell("echo hi")], [message("done")]])
+    process = subprocess.Popen(
+        ferrule_home.command(["exec", TRUST, "go"]),
+        cwd=ferrule_home.workspace,
+        env=ferrule_home.environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    pid = ferrule_home.workspace / "pid"
+    while not (pid.exists() and pid.read_text().strip()):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(number)
+    process.wait(30)
+    assert survivors(f"FERRULE_HOME={ferrule_home.path}") == {}
