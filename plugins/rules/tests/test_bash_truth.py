@@ -11,7 +11,6 @@ import random
 import shlex
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -87,27 +86,108 @@ while IFS= read -r -d '' script; do
   n=$((n+1))
 done
 """
-WORDS = ["curl", "'curl'", '"curl"', "\\curl", 'c"u"rl', "$'curl'", "c\\url", "/bin/curl", "cu''rl",
-         "${X:-curl}", "$(echo curl)", "{curl,x}", "$'\\x63url'", "cur[l]", "/bin/cur?", "$C",
-         "`echo curl`", "c${E}url", "$(printf curl)", "/bin/../bin/curl", "$(which curl || echo curl)"]  # fmt: skip
+WORDS = [
+    "curl",
+    "'curl'",
+    '"curl"',
+    "\\curl",
+    'c"u"rl',
+    "$'curl'",
+    "c\\url",
+    "/bin/curl",
+    "cu''rl",
+    "${X:-curl}",
+    "$(echo curl)",
+    "{curl,x}",
+    "$'\\x63url'",
+    "cur[l]",
+    "/bin/cur?",
+    "$C",
+    "`echo curl`",
+    "c${E}url",
+    "$(printf curl)",
+    "/bin/../bin/curl",
+    "$(which curl || echo curl)",
+]
 AROUND = [
-    "{0}", "{0} > out", "2>&1 {0}", "A=1 {0}", "env {0}", "env -i PATH=/bin {0}", "env A=b {0}",
-    "timeout 2 {0}", "timeout -k 1 2 {0}", "nohup {0}", "nice -n 5 {0}", "setsid -w {0}", "sudo {0}",
-    "stdbuf -o0 {0}", "command {0}", "exec {0}", "builtin command {0}", "( {0} )", "{{ {0}; }}",
-    "! {0}", "{0} &\nwait", "true && {0}", "false || {0}", "true; {0}", "ls | {0}", "{0} | cat",
-    "if true; then {0}; fi", "for i in 1; do {0}; done", "while {0}; do break; done",
-    "case x in x) {0};; esac", "f() {{ {0}; }}; f", "function f {{ {0}; }}; f", "x=$({0})",
-    "echo \"$({0})\"", "echo `{0}`", "cat <({0})", "[[ -n $({0}) ]]", "(( $({0}; echo 1) ))",
-    "eval {q}", "bash -c {q}", "sh -c {q}", "bash -lc {q}", "env bash -c {q}", "bash <<< {q}",
-    "bash <<'END'\n{0}\nEND\n", "cat <<'END' | sh\n{0}\nEND\n", "echo {q} | bash", "trap {q} EXIT",
-    "printf '%s\\n' {q} | sh", "source <(echo {q})", "time {0}", "coproc {0}\nwait", "ls # x\n{0}",
-    "ls \\\n; {0}", "# a \\\n{0}", "cat <<END\n$({0})\nEND\n", "echo x | while read l; do {0}; done",
-    "select x in 1; do {0}; break; done <<< 1", "until {0}; do :; done", "find /bin -name ls -exec {0} \\;",
-    "echo x | xargs {0}", "xargs -I% {0} <<< %", "alias x=y\n{0}", "shopt -s expand_aliases\nalias k={q}\nk",
-    "set -- {0}\n\"$@\"", "a=({0}); \"${{a[@]}}\"", "if false; then :; else {0}; fi", "{0} arg <<< x",
-    "echo {b} | base64 -d | sh", "ls ${{UNSET:-$({0})}}", "export V=$({0})", "declare v=$({0})",
-    "echo $(( 1 + $({0}; echo 1) ))", "{0} 2>/dev/null || true", "C=curl; $C", "$(echo {q})", "git() {{ {0}; }}; git",
-]  # fmt: skip
+    "{0}",
+    "{0} > out",
+    "2>&1 {0}",
+    "A=1 {0}",
+    "env {0}",
+    "env -i PATH=/bin {0}",
+    "env A=b {0}",
+    "timeout 2 {0}",
+    "timeout -k 1 2 {0}",
+    "nohup {0}",
+    "nice -n 5 {0}",
+    "setsid -w {0}",
+    "sudo {0}",
+    "stdbuf -o0 {0}",
+    "command {0}",
+    "exec {0}",
+    "builtin command {0}",
+    "( {0} )",
+    "{{ {0}; }}",
+    "! {0}",
+    "{0} &\nwait",
+    "true && {0}",
+    "false || {0}",
+    "true; {0}",
+    "ls | {0}",
+    "{0} | cat",
+    "if true; then {0}; fi",
+    "for i in 1; do {0}; done",
+    "while {0}; do break; done",
+    "case x in x) {0};; esac",
+    "f() {{ {0}; }}; f",
+    "function f {{ {0}; }}; f",
+    "x=$({0})",
+    'echo "$({0})"',
+    "echo `{0}`",
+    "cat <({0})",
+    "[[ -n $({0}) ]]",
+    "(( $({0}; echo 1) ))",
+    "eval {q}",
+    "bash -c {q}",
+    "sh -c {q}",
+    "bash -lc {q}",
+    "env bash -c {q}",
+    "bash <<< {q}",
+    "bash <<'END'\n{0}\nEND\n",
+    "cat <<'END' | sh\n{0}\nEND\n",
+    "echo {q} | bash",
+    "trap {q} EXIT",
+    "printf '%s\\n' {q} | sh",
+    "source <(echo {q})",
+    "time {0}",
+    "coproc {0}\nwait",
+    "ls # x\n{0}",
+    "ls \\\n; {0}",
+    "# a \\\n{0}",
+    "cat <<END\n$({0})\nEND\n",
+    "echo x | while read l; do {0}; done",
+    "select x in 1; do {0}; break; done <<< 1",
+    "until {0}; do :; done",
+    "find /bin -name ls -exec {0} \\;",
+    "echo x | xargs {0}",
+    "xargs -I% {0} <<< %",
+    "alias x=y\n{0}",
+    "shopt -s expand_aliases\nalias k={q}\nk",
+    'set -- {0}\n"$@"',
+    'a=({0}); "${{a[@]}}"',
+    "if false; then :; else {0}; fi",
+    "{0} arg <<< x",
+    "echo {b} | base64 -d | sh",
+    "ls ${{UNSET:-$({0})}}",
+    "export V=$({0})",
+    "declare v=$({0})",
+    "echo $(( 1 + $({0}; echo 1) ))",
+    "{0} 2>/dev/null || true",
+    "C=curl; $C",
+    "$(echo {q})",
+    "git() {{ {0}; }}; git",
+]
 
 
 def composed(random_):
@@ -129,7 +209,7 @@ def check_completeness(machine, policy, seed, count):
     ran = {}
     for part in log.split(b"\2")[1:]:
         number, _, commands = part.partition(b"\n")
-        ran[int(number)] = b"curl\1" in commands
+        ran[int(number)] = any(line.startswith(b"curl\1") for line in commands.split(b"\n"))
     assert len(ran) == count
     missed = [s for n, s in enumerate(scripts) if ran[n] and judge.script(s).decision is None]
     assert missed == [], "\n".join(f"MISS {s!r}" for s in missed)
@@ -154,15 +234,66 @@ while IFS= read -r -d '' script; do
   BASH_XTRACEFD=7 BASH_ENV=/log/start timeout 3 /real/bash -xc "$script" </dev/null >/dev/null 2>&1
 done 7>/log/trace
 """
-GOOD = ["ls", "ls -l a", "cat a b", "git status", "git status --short", "echo hi", "make all", "cd x",
-        "printf x", "true", "'ls'", "ls 'a b'", 'echo "x y"', "/bin/ls", "tool > out/x", "ls 2>&1",
-        "cat a#b", "echo a=b", "tool 2>/dev/null", "ls <a", "echo ''"]  # fmt: skip
+GOOD = [
+    "ls",
+    "ls -l a",
+    "cat a b",
+    "git status",
+    "git status --short",
+    "echo hi",
+    "make all",
+    "cd x",
+    "printf x",
+    "true",
+    "'ls'",
+    "ls 'a b'",
+    'echo "x y"',
+    "/bin/ls",
+    "tool > out/x",
+    "ls 2>&1",
+    "cat a#b",
+    "echo a=b",
+    "tool 2>/dev/null",
+    "ls <a",
+    "echo ''",
+]
 JOINTS = [" && ", " || ", "; ", " | ", "\n", ";", "&&", "|", "\n\n", " ;\n", " &", " |& "]
-NASTY = list("$`\\'\"#;&|<>(){}[]*?~=!%^,+-:@ \t\n\r\v\fabc019") + [
-    "$(curl)", "`curl`", "${x}", "curl", "<<E", ">>", "2>", ">&", "&>", "<(curl)", "$'", '$"', "\\\n",
-    "rm", "=curl", "A=1 ", "if ", "time ", "! ", "\u00a0", "\u2003", "é", "\x1b", "-c", "eval ", "{a,b}",
-    "export PATH=/x", "alias ls=curl", "exec ", "hash -p /bin/curl ls", "[ -v 'a[$(curl)]' ]", "~/", "..",
-]  # fmt: skip
+NASTY = [
+    *"$`\\'\"#;&|<>(){}[]*?~=!%^,+-:@ \t\n\r\v\fabc019",
+    "$(curl)",
+    "`curl`",
+    "${x}",
+    "curl",
+    "<<E",
+    ">>",
+    "2>",
+    ">&",
+    "&>",
+    "<(curl)",
+    "$'",
+    '$"',
+    "\\\n",
+    "rm",
+    "=curl",
+    "A=1 ",
+    "if ",
+    "time ",
+    "! ",
+    "\u00a0",
+    "\u2003",
+    "é",
+    "\x1b",
+    "-c",
+    "eval ",
+    "{a,b}",
+    "export PATH=/x",
+    "alias ls=curl",
+    "exec ",
+    "hash -p /bin/curl ls",
+    "[ -v 'a[$(curl)]' ]",
+    "~/",
+    "..",
+]
 
 
 def generated(random_):

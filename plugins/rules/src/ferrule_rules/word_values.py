@@ -217,9 +217,8 @@ def descendants(node: Node) -> Iterator[Node]:
 
 
 def _split(word: SplitWord) -> list[Word]:
-    if "\0" in word:
-        return list(word.split("\0"))
-    return [GlobWord(part) if re.search(r"[*?\[]", part) else part for part in word.split()]
+    parts = word.split("\0") if "\0" in word else word.split()
+    return [GlobWord(part) if re.search(r"[*?\[]", part) else part for part in parts]
 
 
 def _unquoted(word: Word) -> Word:
