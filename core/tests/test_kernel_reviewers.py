@@ -3,6 +3,7 @@
 import pytest
 from kernel_plugins.speech import DONE, call, say
 
+from ferrule.config.load import Places, read_config
 from ferrule_hookspecs.errors import FerruleError
 
 OPEN = {"decision": "decline", "escalates": True}
@@ -94,3 +95,41 @@ def test_what_a_reviewer_leaves_open_is_put_before_a_person(bench, stage):
     assert outcome["decision"] == "decline"
     assert outcome["reviewer"] == "user"
     assert outcome["evidence"] == ["staged left it open: the stage says so"]
+
+
+@pytest.fixture
+def rules(bench, tmp_path, monkeypatch):
+    """Set what the administrator requires."""
+    admin = tmp_path / "etc"
+    admin.mkdir()
+
+    def load(request, *, home, environ):
+        return read_config(request, Places(home, environ, admin))
+
+    monkeypatch.setattr("ferrule.config.load_config", load)
+    return lambda text: (admin / "requirements.toml").write_text(text)
+
+
+def test_a_member_that_the_administrator_does_not_allow_stops_the_session(bench, stage, rules):
+    rules('allowed_approvals_reviewers = ["asking"]')
+
+    with pytest.raises(FerruleError, match=r"cannot be 'staged'.*allows only asking"):
+        ask(bench, stage, "asking", tables(asking=['asks = "staged"']))
+
+
+def test_a_member_that_was_not_declared_is_held_to_what_the_administrator_allows(
+    bench, stage, rules
+):
+    rules('allowed_approvals_reviewers = ["asking"]')
+    settings = tables(asking=['asks = "staged"', "in_secret = true"])
+
+    outcome = ask(bench, stage, "asking", settings)
+
+    assert outcome["decision"] == "decline"
+    assert "cannot be 'staged'" in outcome["reason"]
+
+
+def test_a_person_may_always_be_asked(bench, stage, rules):
+    rules('allowed_approvals_reviewers = ["staged"]')
+
+    assert ask(bench, stage, "staged", reviews=[OPEN])["reviewer"] == "user"

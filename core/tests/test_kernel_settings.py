@@ -234,7 +234,7 @@ GRANULAR = dict.fromkeys(KEYS, False)
     [("sandbox_approval", ["it wants to write outside"]), ("rules", ["a rule says so"])],
 )
 def test_granular_tells_questions_of_the_sandbox_from_those_of_rules(bench, stage, granted, asked):
-    def judge(call, turn):
+    def judge(call, turn, context):
         return Verdict.ask("a rule says so") if call.call_id == "c2" else None
 
     stage.hooks["ferrule_tool_before"] = judge

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from ferrule.reviewers import Reviewers
 from ferrule_hookspecs.errors import ConfigError, PluginError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ferrule.manager import PluginManager
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.provider import ModelProvider
@@ -26,11 +29,12 @@ class PluginSet:
         manager: PluginManager,
         context: PluginContext,
         warn: Callable[[str], None] = lambda _: None,
+        allowed: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> None:
         self._manager = manager
         self._warn = warn
         self._context = context
-        self._reviewers = Reviewers(manager, context)
+        self._reviewers = Reviewers(manager, context, allowed)
         self._review_providers: dict[str, ModelProvider] = {}
         self._backends: dict[frozenset[Feature], SandboxBackend] = {}
         self._told: set[str] = set()

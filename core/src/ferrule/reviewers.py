@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule.containment import contained
+from ferrule.turn_settings import check_allowed
 from ferrule_hookspecs.errors import ConfigError, PluginError
 
 if TYPE_CHECKING:
@@ -28,9 +29,15 @@ _DECISIONS: Final = ("accept", "acceptForSession", "decline", "cancel")
 class Reviewers:
     """Finds reviewers by name."""
 
-    def __init__(self, manager: PluginManager, context: PluginContext) -> None:
+    def __init__(
+        self,
+        manager: PluginManager,
+        context: PluginContext,
+        allowed: Mapping[str, Sequence[str]],
+    ) -> None:
         self._manager = manager
         self._context = context
+        self._allowed = allowed
         self._made: dict[str, Reviewer] = {}
 
     def resolved(self, name: str) -> str:
@@ -42,9 +49,11 @@ class Reviewers:
         """Return a reviewer.
 
         Raises:
-            FerruleError: It is not installed, or its settings are wrong.
+            FerruleError: It is not installed, its settings are wrong, or the administrator does
+                not allow it, be it alone or asked by another one. A person always may be asked.
         """
         if name not in self._made:
+            self._check_allowed(name)
             context = self._context._replace(name=name, settings=self._settings(name))
             driver = self._manager.driver(_GROUP, _plugin(name), context)
             self._made[name] = cast("Reviewer", driver)
@@ -61,6 +70,12 @@ class Reviewers:
             return  # has no settings, and most sessions need none: it is loaded when it is asked
         for member in cast("Sequence[str]", getattr(self.get(name), "members", ())):
             self.check(self.resolved(member), (*path, name))
+
+    def _check_allowed(self, name: str) -> None:
+        key = "approvals_reviewer"
+        if name != _PERSON and key in self._allowed:
+            spellings = [each for one in self._allowed[key] for each in (one, self.resolved(one))]
+            check_allowed(key, name, {key: list(dict.fromkeys(spellings))})
 
     def _settings(self, name: str) -> Mapping[str, object]:
         plugin, _, instance = name.partition(":")
@@ -104,9 +119,14 @@ async def reviewed(
     outcome = await _Member(find, (request.reviewer,)).review(request, context)
     if not outcome.get("escalates") or request.reviewer == _PERSON:
         return outcome
-    answer = await _Member(find, (_PERSON,)).review(request, context)
     left_open = f"{outcome['reviewer']} left it open: {outcome['reason']}"
-    return {**answer, "evidence": [left_open, *answer.get("evidence", [])]}
+    told = request._replace(reason=f"{request.reason} ({left_open})")
+    answer = (await _Member(find, (_PERSON,)).review(told, context)).copy()
+    answer["evidence"] = [left_open, *answer.get("evidence", [])]
+    answer["details"] = {**outcome.get("details", {}), **answer.get("details", {})}
+    if answer["decision"] == "decline":  # the model must learn why, and there may be no person
+        answer["reason"] = f"{left_open}; {answer['reason']}"
+    return answer
 
 
 def _finder(find: Callable[[str], Reviewer], path: tuple[str, ...]) -> Callable[[str], Reviewer]:

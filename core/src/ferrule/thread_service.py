@@ -144,7 +144,7 @@ class ThreadService:
             thread_file="" if opening.writer is None else str(opening.writer.path or ""),
         )
         manager = self._kernel.manager(values)
-        plugins = PluginSet(manager, context, recorder.warning)
+        plugins = PluginSet(manager, context, recorder.warning, options.config.allowed)
         plugins.check()
         settings = _settings(options)
         info = await facts_about(manager.hooks, context, plugins.provider_name, settings.model)
