@@ -170,10 +170,15 @@ async def start_engine(settings: EngineSettings, environ: Mapping[str, str]) -> 
         raise
     if "ready" not in answer:
         await engine.aclose()
-        raise ProviderError(
-            f"the embedded model {str(settings.path)!r} cannot be loaded: {answer['failed']}"
-        )
+        raise ProviderError(_load_failure(settings.path, str(answer["failed"])))
     return engine
+
+
+def _load_failure(path: Path, cause: str) -> str:
+    text = f"the embedded model {str(path)!r} cannot be loaded: {cause}"
+    if "libgomp" in cause:  # all else that the library needs, it brings along
+        text += "; install the OpenMP run time: `apt install libgomp1`, `dnf install libgomp`"
+    return text
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
