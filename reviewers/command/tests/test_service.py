@@ -114,3 +114,10 @@ def test_it_is_not_asked_without_its_credentials(decide, service):
 
     assert "ACME_TOKEN" in outcome["reason"]
     assert service.seen == []
+
+
+def test_what_is_on_this_machine_is_not_asked_through_a_proxy(decide, service, monkeypatch):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+
+    assert decide(url=service.url)["decision"] == "accept"

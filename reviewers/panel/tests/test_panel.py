@@ -179,6 +179,16 @@ def test_what_members_leave_open_goes_where_it_is_configured(on_escalate, decisi
     assert outcome.get("escalates", False) is leaves_open
 
 
+def test_who_decides_in_the_end_reads_what_the_members_said():
+    class Reads:
+        async def review(self, request, context):
+            return {"decision": "accept", "reviewer": "boss", "reason": request.reason}
+
+    outcome = decide(of("all_of", "a", on_escalate="boss"), a=LEFT_OPEN, boss=Reads())
+
+    assert outcome["reason"] == "boss: it writes outside (a: escalate: I say decline)"
+
+
 def test_a_panel_may_be_a_member():
     inner = panel("panel:inner", mode="any_of", members=["a", "b"])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from ferrule_reviewer_command.answer import LIMIT, AnswerError
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 async def post(settings: Settings, payload: bytes, environ: Mapping[str, str]) -> bytes:
     """Return the body of the answer; a redirection is none, as it would lead to another host.
 
+    The caller ends it when its time is up, and says so.
+
     Raises:
         AnswerError: The service cannot be reached, failed, or answered too much.
     """
@@ -26,10 +29,15 @@ async def post(settings: Settings, payload: bytes, environ: Mapping[str, str]) -
         if not environ.get(variable):
             raise AnswerError(f"was not asked: the variable {variable} of header {name} is not set")
         headers[name] = environ[variable]
+    # What is only safe on this machine must not leave it through a proxy.
+    is_remote = urlsplit(settings.url).scheme == "https"
+    patience = settings.timeout_s + 1
     body = bytearray()
     try:
         async with (
-            httpx.AsyncClient(follow_redirects=False, timeout=settings.timeout_s) as client,
+            httpx.AsyncClient(
+                follow_redirects=False, timeout=patience, trust_env=is_remote
+            ) as client,
             client.stream("POST", settings.url, content=payload, headers=headers) as response,
         ):
             if response.status_code != 200:

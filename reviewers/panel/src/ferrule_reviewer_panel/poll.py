@@ -63,6 +63,8 @@ class Poll:
         if name == "decline":
             self.ruling = DECLINE
         elif name:
+            said = "; ".join(f"{one.reviewer}: {one.words}: {one.reason}" for one in self.ballots)
+            self._request = self._request._replace(reason=f"{self._request.reason} ({said})")
             self.last_resort = await self._ask(name, self._context, failure=DECLINE)
             self.ruling = self.last_resort.vote
 

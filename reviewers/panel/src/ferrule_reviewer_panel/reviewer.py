@@ -75,12 +75,13 @@ def _heard(poll: Poll) -> list[Ballot]:
 
 
 def _decisive(ruling: Vote, poll: Poll) -> list[Ballot]:
-    """Those of a poll who are on the side that won; all where nobody is."""
+    """Those of a poll whose words explain the ruling."""
     if poll.last_resort is not None:
         return [poll.last_resort]
     if poll.plan.mode == "chain":
         return poll.ballots[-1:]
-    same = [one for one in poll.ballots if one.vote.refuses == ruling.refuses]
-    if ruling.stance == "accept":
-        same = [one for one in same if one.vote.stance == "accept"]
-    return same
+    if ruling.refuses:
+        return [one for one in poll.ballots if one.vote.refuses]
+    if ruling.is_open:
+        return [one for one in poll.ballots if one.vote.is_open]
+    return [one for one in poll.ballots if one.vote.stance == "accept"]
