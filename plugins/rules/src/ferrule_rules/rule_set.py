@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import os.path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ferrule_rules.rule import Decision, Glob, NetworkRule, Place, Rule, RuleError
+from ferrule_rules.rule import Decision, Glob, NetworkRule, Place, Rule, RuleError, Token
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _STRICTNESS: Final[Mapping[Decision, int]] = {"allow": 0, "prompt": 1, "forbidden": 2}
+_MOST_VARIANTS: Final = 64
 _NONE: Final[tuple[Rule, ...]] = ()
 
 
@@ -44,16 +46,29 @@ class RuleSet:
         self.hosts: dict[str, tuple[str, ...]] = {}
         self._by_program: dict[str, list[Rule]] = {}
         self._any_program: list[Rule] = []
+        # Patterns of nothing but words, alternatives written out, and how long they are by program.
+        self._by_words: dict[tuple[str, ...], list[Rule]] = {}
+        self._sizes: dict[str, set[int]] = {}
+        self._others: dict[str, list[Rule]] = {}
+        self._order: dict[int, int] = {}
 
     def add(self, rule: Rule) -> None:
         """Take a rule in."""
+        self._order[id(rule)] = len(self.rules)
         self.rules.append(rule)
         first = rule.pattern[0]
         if isinstance(first, Glob):
             self._any_program.append(rule)
             return
+        variants = _variants(rule.pattern)
         for word in first:
             self._by_program.setdefault(word, []).append(rule)
+            if variants:
+                self._sizes.setdefault(word, set()).add(len(rule.pattern))
+            else:
+                self._others.setdefault(word, []).append(rule)
+        for words in variants:
+            self._by_words.setdefault(words, []).append(rule)
 
     def merge(self, other: RuleSet) -> None:
         """Take all rules of another set in."""
@@ -77,11 +92,7 @@ class RuleSet:
         if not argv:
             return []
         first = argv[0]
-        found = [
-            Match(rule, tuple(argv[: len(rule.pattern)]))
-            for rule in self.of_program(first)
-            if rule.covers(argv)
-        ]
+        found = self._covering(tuple(argv))
         if found or not resolve or not first.startswith("/"):
             return found
         path = os.path.normpath(first)
@@ -89,15 +100,38 @@ class RuleSet:
         if name in self.hosts and path not in self.hosts[name]:
             return []
         words = (name, *argv[1:])
-        return [
-            Match(rule, words[: len(rule.pattern)], path)
-            for rule in self.of_program(name)
-            if rule.covers(words)
-        ]
+        return self._covering(words, path)
+
+    def _covering(self, argv: tuple[str, ...], resolved: str = "") -> list[Match]:
+        first = argv[0]
+        found: list[Rule] = []
+        for size in self._sizes.get(first, ()):
+            if size > len(argv):
+                continue
+            for rule in self._by_words.get(argv[:size], ()):
+                if (not rule.is_exact and rule.arguments is None) or rule.covers(argv):
+                    found.append(rule)  # noqa: PERF401 -- a comprehension here is slower to read
+        for rules in (self._others.get(first, ()), self._any_program):
+            found += [rule for rule in rules if rule.covers(argv)]
+        if len(found) > 1:
+            found.sort(key=lambda rule: self._order[id(rule)])
+        return [Match(rule, argv[: len(rule.pattern)], resolved) for rule in found]
 
     def restricting(self) -> Iterator[Rule]:
         """The rules that ask or forbid."""
         return (rule for rule in self.rules if rule.decision != "allow")
+
+
+def _variants(pattern: Sequence[Token]) -> list[tuple[str, ...]]:
+    """All word lists that a pattern stands for; none where there are wildcards or too many."""
+    count = 1
+    for token in pattern:
+        if isinstance(token, Glob):
+            return []
+        count *= len(token)
+    if count > _MOST_VARIANTS:
+        return []
+    return list(itertools.product(*(token for token in pattern if not isinstance(token, Glob))))
 
 
 def host_paths(name: str, paths: Sequence[str], place: Place) -> tuple[str, ...]:
