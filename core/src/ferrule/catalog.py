@@ -41,6 +41,8 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "local": "ferrule-local",
         "models": "ferrule-models",
         "plugins": "ferrule-core",
+        "policy": "ferrule-policy",
+        "reviewers": "ferrule-policy",
         "rules": "ferrule-rules",
         "sandbox": "ferrule-core",
         "threads": "ferrule-core",

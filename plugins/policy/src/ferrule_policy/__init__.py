@@ -1,0 +1,1 @@
+"""Decisions of the past, made again under other rules; reviewers, measured."""
