@@ -22,7 +22,7 @@ from ferrule_rules.reading import (
     Word,
 )
 from ferrule_rules.strict import PlainCommand, read_plain
-from ferrule_rules.word_values import WordValues, printed, text_of
+from ferrule_rules.word_values import WordValues, glob_word, printed, text_of
 from ferrule_rules.words import ansi_c_text, brace_texts
 from ferrule_rules.wrappers import inner_of, program
 
@@ -306,7 +306,7 @@ class _Reader:
     def _read_roughly(self, script: str) -> None:
         """Take a script apart at everything that may begin a command, quotes disregarded."""
         for part in _ROUGH_END.split(_expanded(script)):
-            words = _ROUGH_QUOTES.sub("", part).split()
+            words = list(map(glob_word, _ROUGH_QUOTES.sub("", part).split()))
             while words and (words[0] in _KEYWORDS or "=" in words[0]):
                 words = words[1:]
             if words:

@@ -218,7 +218,12 @@ def descendants(node: Node) -> Iterator[Node]:
 
 def _split(word: SplitWord) -> list[Word]:
     parts = word.split("\0") if "\0" in word else word.split()
-    return [GlobWord(part) if re.search(r"[*?\[]", part) else part for part in parts]
+    return list(map(glob_word, parts))
+
+
+def glob_word(word: str) -> str:
+    """Mark a word without quotes in which the shell finds wildcards."""
+    return GlobWord(word) if re.search(r"[*?\[]", word) else word
 
 
 def _unquoted(word: Word) -> Word:
