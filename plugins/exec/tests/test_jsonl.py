@@ -7,6 +7,7 @@ import json
 import pytest
 
 from ferrule_exec.jsonl import JsonOutput
+from ferrule_exec.outcome import Outcome, no_usage
 
 
 @pytest.fixture
@@ -181,3 +182,15 @@ def test_empty_reasoning_and_the_users_own_message_are_not_shown(output, event):
 def test_a_lone_surrogate_of_a_model_does_not_break_the_stream(output, event):
     output.happened(event.completed({"type": "agentMessage", "id": "m", "text": "\ud800"}))
     assert output.events()[0]["item"]["text"] == "?"
+
+
+def test_what_reviews_used_is_told_apart(output):
+    usage = {**no_usage(), "inputTokens": 7, "totalTokens": 7}
+    output.ended(Outcome("completed", "", None, no_usage(), no_usage(), review_usage=usage))
+    assert output.events()[-1]["review_usage"]["input_tokens"] == 7
+    assert output.events()[-1]["usage"]["input_tokens"] == 0
+
+
+def test_without_reviews_nothing_is_said_of_their_usage(output):
+    output.ended(Outcome("completed", "", None, no_usage(), no_usage(), review_usage=no_usage()))
+    assert "review_usage" not in output.events()[-1]

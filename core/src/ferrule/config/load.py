@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ferrule.config.defaults import default_layer, environment_layer
 from ferrule.config.layers import Layer, check_layer, read_layer, reject_legacy
+from ferrule.config.migration import migrate
 from ferrule.config.narrowing import narrow
 from ferrule.config.overrides import flag_layer, override_layers
 from ferrule.config.provenance import LoadedConfig, ignored_layer
@@ -19,6 +20,7 @@ from ferrule.config.providers import resolve_oss, surroundings_layer
 from ferrule.config.requirements import (
     allowed_choices,
     constrain,
+    constrain_guardian,
     constrain_plugins,
     managed_warnings,
     read_requirements,
@@ -109,15 +111,16 @@ def read_config(request: ConfigRequest, places: Places) -> LoadedConfig:
     values = _merged(layers)
     rules = read_requirements(places.admin)
     changed = constrain(values, rules, layers)
+    guarded = constrain_guardian(values, rules)
     _finish_providers(values, layers)
-    warnings += [*managed_warnings(layers, read.managed), *changed.warnings]
+    warnings += [*managed_warnings(layers, read.managed), *changed.warnings, *guarded.warnings]
     return LoadedConfig(
         values,
         tuple(dict.fromkeys(warnings)),
         str(project.root),
         is_trusted,
         layers,
-        changed.origins,
+        changed.origins | guarded.origins,
         ignored,
         allowed_choices(rules),
     )
@@ -141,6 +144,7 @@ def _read_layers(request: ConfigRequest, places: Places) -> _Read:
     warnings: list[str] = []
     for layer in [*below, *above]:
         reject_legacy(layer)
+        warnings += migrate(layer)
         warnings += check_layer(layer, strict=request.strict)
     return _Read(below, above, managed, warnings)
 

@@ -63,6 +63,8 @@ class RequirementsFile(TypedDict, total=False):
     allowed_approvals_reviewers: list[str]
     allow_managed_hooks_only: bool
     hooks: dict[str, object]
+    guardian_policy_config: str
+    guardian_extra_policy: str
     plugins: RequiredPlugins
     rules: RequiredRules
 
@@ -182,6 +184,23 @@ def constrain_plugins(values: Table, rules: Layer | None) -> dict[KeyPath, Confi
     for key, path in paths.items():
         place(values, path, changed[key])
     return {p: ConfigOrigin("requirements", rules.file, rules.line(p)) for p in paths.values()}
+
+
+def constrain_guardian(values: Table, rules: Layer | None) -> Constrained:
+    """Lay the administrator's policy for automatic reviews over everybody else's, in place."""
+    result = Constrained()
+    texts_of = {"guardian_policy_config": "policy", "guardian_extra_policy": "extra_policy"}
+    for rule, key in texts_of.items():
+        if rules is None or rule not in rules.values:
+            continue
+        path = ("auto_review", key)
+        if lookup(values, path) not in (MISSING, rules.values[rule]):
+            result.warnings.append(
+                f"`auto_review.{key}` is overruled by the administrator ({rules.where((rule,))})"
+            )
+        place(values, path, rules.values[rule])
+        result.origins[path] = ConfigOrigin("requirements", rules.file, rules.line((rule,)))
+    return result
 
 
 def _pin_name(pin: object) -> str:

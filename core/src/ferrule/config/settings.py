@@ -147,7 +147,15 @@ class AutoReview(TypedDict, total=False):
     """How automatic reviewers work."""
 
     policy: str
+    """What the reviewing model is told to allow and to refuse."""
+    extra_policy: str
+    """More of that, after it."""
+    model: str
+    """Model that reviews; without it that of the session, or the default of `provider`."""
+    provider: str
+    """Entry of `model_providers` that serves it; without it that of the session."""
     timeout_ms: Milliseconds
+    """How long one review may take."""
     circuit_break_action: Literal["default", "strict"]
 
 

@@ -35,6 +35,7 @@ class _Record:
     earlier: TokenUsage = field(default_factory=no_usage)
     turn: TokenUsage = field(default_factory=no_usage)
     thread: TokenUsage = field(default_factory=no_usage)
+    reviews: TokenUsage = field(default_factory=no_usage)
     earlier_usd: float | None = 0.0
     cost: Cost = field(default_factory=unknown_cost)
 
@@ -42,6 +43,10 @@ class _Record:
         params = cast("dict[str, Any]", event["params"])
         if event["method"] == "item/completed" and params["item"]["type"] == "agentMessage":
             self.last_message = params["item"]["text"] or self.last_message
+        elif event["method"] == "item/decision":
+            used = params["outcome"].get("details", {}).get("usage")
+            if used:  # what a reviewer's model used; the turn's usage is without it
+                self.reviews = sum_usage(self.reviews, used)
         elif event["method"] == "thread/tokenUsage/updated":
             self.turn = params["tokenUsage"]["turn"]
             self.thread = params["tokenUsage"]["total"]
@@ -58,7 +63,7 @@ class _Record:
     def outcome(self, status: Status, message: str = "") -> Outcome:
         usage = sum_usage(self.earlier, self.turn)
         cost = Spent(self._run_usd(), self.cost["totalUsd"])
-        return Outcome(status, message, self.last_message, usage, self.thread, cost)
+        return Outcome(status, message, self.last_message, usage, self.thread, cost, self.reviews)
 
 
 class Conversation:

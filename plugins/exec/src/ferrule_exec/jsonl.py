@@ -69,6 +69,7 @@ class JsonOutput:
                     "type": "turn.completed",
                     "usage": usage_shape(outcome.usage),
                     "thread_usage": usage_shape(outcome.thread_usage),
+                    **_review_usage(outcome),
                     **_cost(outcome),
                 }
             )
@@ -137,6 +138,11 @@ class JsonOutput:
         )
         self._plan = (item_id, shape)
         self._write({"type": event, "item": {"id": item_id, **shape}})
+
+
+def _review_usage(outcome: Outcome) -> dict[str, Any]:
+    used = outcome.review_usage
+    return {"review_usage": usage_shape(used)} if used and used["totalTokens"] else {}
 
 
 def _cost(outcome: Outcome) -> dict[str, float]:

@@ -60,6 +60,7 @@ class Outcome(NamedTuple):
         usage: Tokens of this run.
         thread_usage: Tokens of the thread so far.
         cost: Their price.
+        review_usage: Tokens of automatic reviews in this run, which the others are without.
     """
 
     status: Status
@@ -68,6 +69,7 @@ class Outcome(NamedTuple):
     usage: TokenUsage
     thread_usage: TokenUsage
     cost: Spent = Spent()
+    review_usage: TokenUsage | None = None
 
 
 class Output(Protocol):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.tools import ToolCall
 
 _SEPARATOR: Final = re.compile(r"[;&|\n()`]+")
-_FORK_BOMB: Final = re.compile(r"(\w+|:)\s*\(\)\s*\{\s*\1\s*\|\s*\1\s*&")
+_FORK_BOMB: Final = re.compile(r"(?<!\w)(\w{1,32}|:)\s?\(\)\s?\{\s?\1\s?\|\s?\1\s?&")
 _DISK: Final = r"/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|disk|mapper/)\w*"
 _ONTO_DISK: Final = re.compile(rf"(?:>|\bof=|\btee\s+(?:-a\s+)?)\s*[\"']?{_DISK}")
 _FORMATTERS: Final = re.compile(r"(?:mkfs(?:\.\w+)?|wipefs|blkdiscard)")
@@ -29,6 +29,8 @@ _ROOTS: Final = frozenset(
 )  # fmt: skip
 _SCRIPT_FLAG: Final = re.compile(r"-\w*c|eval")
 _DEPTH: Final = 4
+_LONGEST: Final = 64_000
+"""Beyond that a command is cut for the model, which then may not allow it either."""
 
 
 def catastrophe(call: ToolCall) -> str:
@@ -43,6 +45,8 @@ def catastrophe(call: ToolCall) -> str:
 
 
 def _of_script(script: str, depth: int) -> str:
+    if len(script) > _LONGEST:
+        return ""
     if _FORK_BOMB.search(script):
         return "it starts processes without end"
     if _ONTO_DISK.search(script):
