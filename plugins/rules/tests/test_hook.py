@@ -122,6 +122,8 @@ class TestWithRules:
             "export PATH=/evil; npm install",
             "npm install <<< x",
             "npm inst*",
+            "npm install 2>&1,",
+            "npm install 2>&1..",
         ],
     )
     def test_allow_speaks_only_for_plain_words(self, session, cmd):

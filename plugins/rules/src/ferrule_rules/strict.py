@@ -55,7 +55,7 @@ _PIECE: Final = (
 _PIECES: Final = re.compile(_PIECE)
 # One token after another: a redirection, a word, or what joins commands.
 _TOKEN: Final = re.compile(
-    r"(?P<copy>(?<![^\s;|&])[12]?>&[12](?![0-9A-Za-z_-]))"
+    r"(?P<copy>(?<![^\s;|&])[12]?>&[12](?=[ \t\n;|&]|$))"
     r"|(?P<redirect>(?<![^\s;|&])[012]?(?P<operator>>>|>|<)(?![<>&|(])"
     rf"[ \t]*(?P<target>(?:{_PIECE})+))"
     rf"|(?P<word>(?:{_PIECE})+)"
