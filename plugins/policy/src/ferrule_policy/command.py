@@ -18,6 +18,7 @@ from ferrule_policy.coverage import coverage
 from ferrule_policy.past import Wanted, gathered, moment
 from ferrule_policy.replay import policy_at, replayed
 from ferrule_policy.report import Report
+from ferrule_policy.suggestion import suggested
 
 if TYPE_CHECKING:
     from ferrule_hookspecs.host import Host
@@ -77,6 +78,39 @@ def replay(
         typer.echo(json.dumps(report.as_json(), indent=1, ensure_ascii=False))
     else:
         typer.echo(report.text(only_changed=changed))
+
+
+@app.command("suggest")
+def suggest(
+    context: typer.Context,
+    sessions: Sessions = None,
+    *,
+    policy: Folder = None,
+    last: Last = None,
+    since: Since = None,
+    most: Annotated[int, typer.Option("--most", min=1, help="At most so many rules.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Name the fewest rules that would have spared the most questions of past sessions.
+
+    Nothing is proposed that would have allowed what was declined or is held for dangerous.
+    """
+    host = cast("Host", context.obj)
+    chosen = policy_at(host, policy, "--policy")
+    found = suggested(chosen, gathered(host, wanted(sessions, last, since)).actions, most)
+    if as_json:
+        rules = [
+            {"line": line, "spares": rule[1]}
+            for line, rule in zip(found.lines, found.rules, strict=True)
+        ]
+        typer.echo(
+            json.dumps({"asked": found.asked, "spared": found.spared, "rules": rules}, indent=1)
+        )
+        return
+    for line in found.lines:
+        typer.echo(line)
+    count = f"{found.spared} of {found.asked} questions would have been spared"
+    typer.echo(f"{count}; add a line with `ferrule rules add`", err=True)
 
 
 def wanted(sessions: list[str] | None, last: int | None, since: str | None) -> Wanted:
