@@ -5,21 +5,18 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from ferrule_rules.danger import Danger, danger_of, script_danger
-from ferrule_rules.lenient import read_all, read_argv
-from ferrule_rules.loose import loose_matches
-from ferrule_rules.powershell import read_powershell
 from ferrule_rules.reading import FoundCommand
-from ferrule_rules.rule import Rule
-from ferrule_rules.rule_set import Match, strictest
+from ferrule_rules.rule_set import strictest
 from ferrule_rules.safe import is_known_safe
 from ferrule_rules.strict import PlainCommand, read_plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ferrule_rules.danger import Danger
     from ferrule_rules.reading import Reading
-    from ferrule_rules.rule import Decision
+    from ferrule_rules.rule import Decision, Rule
+    from ferrule_rules.rule_set import Match
     from ferrule_rules.sources import Policy
 
 SYSTEM_FOLDERS: Final = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/")
@@ -106,8 +103,13 @@ class Judge:
             script: The script.
             shell: What runs it, such as `/bin/bash -lc`; rules may speak of that, too.
         """
+        plain = read_plain(script)
+        if plain is not None and (harmless := self._harmless(plain)):
+            return harmless
+        from ferrule_rules.lenient import read_all
+
         reading = read_all(script)
-        plain = read_plain(script) if reading.is_whole else None
+        plain = plain if reading.is_whole else None
         found = self._judged(reading, plain, script)
         if plain is not None or not shell:
             return found
@@ -119,17 +121,36 @@ class Judge:
         )
         return found._replace(restrictions=(*found.restrictions, *more))
 
+    def _harmless(self, plain: Sequence[PlainCommand]) -> Judgement | None:
+        """Judge a script that only reads, where no rule restricts anything.
+
+        Nothing else needs to be known about it, and what would find that out need not be loaded.
+        """
+        if self._restricts:
+            return None
+        segments = tuple(map(self._segment, plain))
+        if not all(one.standing == "safe" for one in segments):
+            return None
+        commands = tuple(FoundCommand(tuple(one.argv)) for one in plain)
+        return Judgement(commands, segments, (), ())
+
     def powershell(self, script: str) -> Judgement:
         """Judge a PowerShell script; none is ever allowed."""
+        from ferrule_rules.powershell import read_powershell
+
         return self._judged(read_powershell(script), None, script)
 
     def argv(self, argv: Sequence[str]) -> Judgement:
         """Judge an argument list."""
+        from ferrule_rules.lenient import read_argv
+
         return self._judged(read_argv(argv), [PlainCommand(tuple(argv))], "")
 
     def _judged(
         self, reading: Reading, plain: Sequence[PlainCommand] | None, script: str
     ) -> Judgement:
+        from ferrule_rules.danger import script_danger
+
         segments = None if plain is None else tuple(map(self._segment, plain))
         restrictions = tuple(self._restrictions(reading)) if self._restricts else ()
         threats: list[Threat] = _threats(reading, segments or ())
@@ -157,6 +178,8 @@ class Judge:
         return path.startswith(SYSTEM_FOLDERS)
 
     def _restrictions(self, reading: Reading) -> list[Restriction]:
+        from ferrule_rules.loose import loose_matches
+
         found: list[Restriction] = []
         for command in reading.commands:
             targets = [one.target for one in command.redirects]
@@ -168,6 +191,8 @@ class Judge:
 
 def _threats(reading: Reading, segments: Sequence[Segment]) -> list[Threat]:
     """Find what is dangerous and not named by an allowing rule, wrapped commands included."""
+    from ferrule_rules.danger import danger_of
+
     allowed = {
         one.command.argv: len(one.match.words)
         for one in segments

@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from ferrule_hookspecs.review import Verdict
-from ferrule_rules.amendments import proposal
 from ferrule_rules.judgement import Judge
 from ferrule_rules.sources import Source, places_of
 from ferrule_rules.wrappers import program
@@ -159,6 +158,8 @@ def _dangerous(found: Judgement, asked: Asked) -> Verdict | None:
                 reason = f"{threat.danger.reason}; nobody may be asked, so it does not run"
                 return Verdict.deny(f"{reason}. Do it in a way that can be undone", "dangerous")
         return None
+    from ferrule_rules.amendments import proposal
+
     worst = min(found.threats, key=lambda threat: threat.danger.severity)
     amendments = proposal(found, asked.prefix, leaves_sandbox=asked.leaves_sandbox)
     return Verdict("ask", worst.danger.reason, "dangerous", amendments=amendments)
@@ -181,6 +182,8 @@ def _question(found: Judgement, asked: Asked) -> Verdict | None:
         return None
     if asked.policy != "untrusted" and not asked.leaves_sandbox:
         return None
+    from ferrule_rules.amendments import proposal
+
     amendments = proposal(found, asked.prefix, leaves_sandbox=asked.leaves_sandbox)
     if asked.policy == "untrusted":
         reason = "approval policy 'untrusted' asks before every command that may change something"

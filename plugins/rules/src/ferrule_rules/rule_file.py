@@ -8,10 +8,10 @@ from typing import Final
 
 from ferrule_rules.rule_set import RuleSet
 
-_LINE_RULE: Final = re.compile(
+_LINE_RULE: Final = (
     r"[ \t]*(?:(?:allow|prompt|forbidden|deny)[ \t]+(?:prefix|exact|network)\b|executable[ \t]+\w)"
 )
-_MAY_RESTRICT: Final = re.compile(r"prompt|forbid|deny|\bask\b|load\s*\(|\bchr\b|join")
+_MAY_RESTRICT: Final = r"prompt|forbid|deny|\bask\b|load\s*\(|\bchr\b|join"
 LARGEST: Final = 4 * 1024 * 1024
 
 
@@ -85,7 +85,7 @@ def excerpt(text: str, line: int, column: int) -> str:
 
 def may_restrict(text: str) -> bool:
     """Whether a file that cannot be read may ask or forbid."""
-    return _MAY_RESTRICT.search(text) is not None
+    return re.search(_MAY_RESTRICT, text) is not None
 
 
 def read_rules(path: str, text: str) -> RuleFile:
@@ -103,5 +103,5 @@ def is_line_syntax(text: str) -> bool:
     """Tell plain lines from Starlark by the first line that says something."""
     for line in text.splitlines():
         if line.strip() and not line.lstrip().startswith("#"):
-            return _LINE_RULE.match(line) is not None
+            return re.match(_LINE_RULE, line) is not None
     return False

@@ -86,10 +86,11 @@ _ANY: Final = frozenset(
         "fgrep",
     ]
 )
-_FIND_EFFECTS: Final = re.compile(r"-(exec|execdir|ok|okdir|delete|fls|fprint|fprint0|fprintf)")
-_SED_PRINT: Final = re.compile(r"\d+(,\d+)?p")
+# Patterns are compiled when a command first needs them: together they would take several ms.
+_FIND_EFFECTS: Final = r"-(exec|execdir|ok|okdir|delete|fls|fprint|fprint0|fprintf)"
+_SED_PRINT: Final = r"\d+(,\d+)?p"
 _GIT_READS: Final = frozenset({"status", "log", "diff", "show", "rev-parse", "ls-files", "blame"})
-_GIT_WRITES: Final = re.compile(
+_GIT_WRITES: Final = (
     r"--(output|ext-diff|textconv|open-files-in-pager|exec|paginate|upload-pack|config-env|exec-path|"
     r"git-dir|work-tree|super-prefix|namespace|o)(=.*)?|-c|-C|-p|-O.*"
 )
@@ -97,8 +98,7 @@ _GIT_WRITES: Final = re.compile(
 
 def _without(pattern: str) -> Callable[[Sequence[str]], bool]:
     """Make a check that no word fits a pattern."""
-    compiled = re.compile(pattern)
-    return lambda words: not any(compiled.fullmatch(word) for word in words)
+    return lambda words: not any(re.fullmatch(pattern, word) for word in words)
 
 
 def _at_most_one_operand(words: Sequence[str]) -> bool:
@@ -110,7 +110,7 @@ def _sed(words: Sequence[str]) -> bool:
     return (
         len(words) in (2, 3)
         and words[0] == "-n"
-        and _SED_PRINT.fullmatch(words[1]) is not None
+        and re.fullmatch(_SED_PRINT, words[1]) is not None
         and not any(word.startswith("-") for word in words[2:])
     )
 
@@ -124,13 +124,13 @@ def _git(words: Sequence[str]) -> bool:
         )
     if words[0] in ("--version", "version"):
         return len(words) == 1
-    return words[0] in _GIT_READS and not any(_GIT_WRITES.fullmatch(word) for word in words[1:])
+    return words[0] in _GIT_READS and not any(re.fullmatch(_GIT_WRITES, word) for word in words[1:])
 
 
 _CHECKED: Final[dict[str, Callable[[Sequence[str]], bool]]] = {
     "base64": _without(r"-o.*|--output(=.*)?"),
     "date": _without(r"-s.*|--set(=.*)?|[0-9.]+"),
-    "find": lambda words: not any(_FIND_EFFECTS.fullmatch(word) for word in words),
+    "find": lambda words: not any(re.fullmatch(_FIND_EFFECTS, word) for word in words),
     "git": _git,
     "hostname": lambda words: not words,
     "printf": lambda words: not words or not words[0].startswith("-"),

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ferrule_rules.required_front import read_required
 from ferrule_rules.rule_file import Flaw, RuleFile, read_rules
 from ferrule_rules.rule_set import RuleSet
 
@@ -138,6 +137,8 @@ def read_file(path: str) -> RuleFile:
     except (OSError, UnicodeDecodeError) as error:
         return RuleFile(path, flaws=[Flaw(path, 1, 1, f"it cannot be read: {error}")])
     if path.endswith(".toml"):
+        from ferrule_rules.required_front import read_required
+
         return read_required(path, text)
     return read_rules(path, text)
 
