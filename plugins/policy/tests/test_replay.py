@@ -1,5 +1,7 @@
 """Decisions of the past are made again, under the same policy or another one."""
 
+import json
+
 import pytest
 
 ALLOWED = "allow prefix echo\nprompt prefix touch\nforbidden prefix make\n"
@@ -136,3 +138,36 @@ def test_a_broken_configuration_is_an_error_that_names_the_place(thread, rules, 
     finished = ferrule_home.run("policy", "replay", "--policy", broken)
 
     assert "config.toml" in finished.stdout + finished.stderr
+
+
+def test_programs_of_hooks_do_not_run_again_and_what_they_said_counts(
+    thread, rules, replay, ferrule_home
+):
+    rules(ALLOWED)
+    log = ferrule_home.path.parent / "hook.log"
+    guard = f"cat > /dev/null; echo ran >> {log}; echo no such thing >&2; exit 2"
+    hook = {"matcher": "Bash", "hooks": [{"type": "command", "command": guard}]}
+    hooks = {"hooks": {"PreToolUse": [hook]}}
+    (ferrule_home.path / "hooks.json").write_text(json.dumps(hooks))
+    thread("echo one", options=("-c", "hooks.dangerously_bypass_trust=true"))
+    ran = log.read_text()
+
+    found = replay()
+
+    assert decisions(found) == [("deny", "deny")]
+    assert found["identical"] == 1
+    assert found["leftOut"] == ["hooks"]
+    assert log.read_text() == ran
+
+
+def test_a_granular_policy_is_taken_from_the_turn(thread, rules, replay):
+    rules(ALLOWED)
+    granular = "{granular={sandbox_approval=true,rules=false,mcp_elicitations=false}}"
+    reviewer = 'approvals_reviewer="command:x"'
+    table = 'reviewers.command.x.command=["true"]'
+    options = ("-c", f"approval_policy={granular}", "-c", reviewer, "-c", table)
+    thread("touch two", "echo one", options=options)
+
+    found = replay()
+
+    assert (found["recorded"], found["identical"]) == (2, 2)
