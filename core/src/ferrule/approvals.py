@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ferrule.session_parts import Settings
+    from ferrule_hookspecs.permissions import AdditionalPermissions
     from ferrule_hookspecs.policies import ApprovalPolicy
     from ferrule_hookspecs.tools import ToolCall
 
 
-Kind = Literal["sandbox_approval", "rules"]
+Kind = Literal["sandbox_approval", "rules", "request_permissions"]
 
 
 def may_ask(policy: ApprovalPolicy, kinds: Iterable[Kind]) -> bool:
     """Whether a call may be put before a reviewer, where all of these kinds of question stand."""
     if isinstance(policy, str):
         return policy != "never"
-    return all(policy["granular"][kind] for kind in kinds)
+    return all(policy["granular"].get(kind, False) for kind in kinds)
 
 
 def asks_after_denial(policy: ApprovalPolicy) -> bool:
@@ -40,24 +41,34 @@ def policy_name(policy: ApprovalPolicy) -> str:
     return policy if isinstance(policy, str) else "granular"
 
 
+class Confinement(NamedTuple):
+    """How an approved call runs: without the sandbox, or in it with more permissions."""
+
+    escalated: bool
+    permissions: AdditionalPermissions
+
+
 class ApprovalMemory:
     """Calls a reviewer accepted for the rest of the session.
 
-    An acceptance covers the call byte for byte, in the same folder, under the same policy.
+    An acceptance covers the call byte for byte, in the same folder, under the same policy, with
+    the same permissions beyond it.
     """
 
     def __init__(self) -> None:
         self._accepted: set[tuple[str, ...]] = set()
 
-    def remember(self, call: ToolCall, settings: Settings, *, escalated: bool) -> None:
+    def remember(self, call: ToolCall, settings: Settings, confinement: Confinement) -> None:
         """Accept this very call from now on."""
-        self._accepted.add(_identity(call, settings, escalated))
+        self._accepted.add(_identity(call, settings, confinement))
 
-    def covers(self, call: ToolCall, settings: Settings, *, escalated: bool) -> bool:
+    def covers(self, call: ToolCall, settings: Settings, confinement: Confinement) -> bool:
         """Whether this very call was accepted before."""
-        return _identity(call, settings, escalated) in self._accepted
+        return _identity(call, settings, confinement) in self._accepted
 
 
-def _identity(call: ToolCall, settings: Settings, escalated: bool) -> tuple[str, ...]:
-    sandbox = "none" if escalated else json.dumps(settings.sandbox_policy, sort_keys=True)
+def _identity(call: ToolCall, settings: Settings, confinement: Confinement) -> tuple[str, ...]:
+    sandbox = json.dumps([settings.sandbox_policy, confinement.permissions], sort_keys=True)
+    if confinement.escalated:
+        sandbox = "none"
     return (call.tool, call.form, call.text, settings.cwd, sandbox)

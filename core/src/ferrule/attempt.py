@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ferrule.environment import command_environment
 from ferrule.files import LocalFiles
+from ferrule.permissions import NOTHING, merged, widened
 from ferrule.policy import resolve_policy
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from ferrule.processes import ProcessOwner
     from ferrule.session_parts import SessionParts
     from ferrule_hookspecs.events import Event
+    from ferrule_hookspecs.permissions import AdditionalPermissions
     from ferrule_hookspecs.sandbox import (
         Command,
         CommandResult,
@@ -46,8 +48,10 @@ class BoundSandbox:
         return self._backend.classify(self.policy, result)
 
 
-def confined(parts: SessionParts) -> BoundSandbox:
-    """The sandbox the session's policy asks for."""
+def confined(
+    parts: SessionParts, turn_id: str = "", granted: AdditionalPermissions = NOTHING
+) -> BoundSandbox:
+    """The sandbox the session's policy asks for, with what was granted in the turn and beyond."""
     settings = parts.settings
     policy = resolve_policy(
         settings.sandbox_policy,
@@ -56,6 +60,8 @@ def confined(parts: SessionParts) -> BoundSandbox:
         home=parts.home,
         extra_roots=settings.extra_roots,
     )
+    held = parts.grants.held(settings.sandbox_policy, turn_id)
+    policy = widened(policy, merged((held, granted)), parts.home)
     backend = parts.unconfined() if policy.unconfined else parts.backend(policy)
     return BoundSandbox(backend, policy, parts.owner)
 

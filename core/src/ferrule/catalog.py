@@ -25,6 +25,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "grep_files": "ferrule-files",
         "list_dir": "ferrule-files",
         "read_file": "ferrule-files",
+        "request_permissions": "ferrule-permissions",
         "update_plan": "ferrule-plan",
         "view_image": "ferrule-view-image",
         "write_stdin": "ferrule-shell",

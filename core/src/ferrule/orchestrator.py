@@ -12,11 +12,19 @@ from json import loads
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
-from ferrule.approvals import Kind, asks_after_denial, asks_first, may_ask, policy_name
+from ferrule.approvals import (
+    Confinement,
+    Kind,
+    asks_after_denial,
+    asks_first,
+    may_ask,
+    policy_name,
+)
 from ferrule.attempt import BoundSandbox, CallContext, confined, escalated
 from ferrule.call_parsing import function_arguments
 from ferrule.containment import contained
 from ferrule.dispatcher import strictest
+from ferrule.permissions import NOTHING, missing, objection
 from ferrule.policy import policy_mode
 from ferrule.reviewers import reviewed
 from ferrule.turn_settings import check_allowed
@@ -32,6 +40,8 @@ if TYPE_CHECKING:
     from ferrule.session_parts import SessionParts
     from ferrule_hookspecs.events import DecisionFacts
     from ferrule_hookspecs.items import DynamicToolCallItem, ThreadItem
+    from ferrule_hookspecs.permissions import AdditionalPermissions
+    from ferrule_hookspecs.policies import SandboxMode
     from ferrule_hookspecs.sandbox import Denial
 
 Phase = Literal["requirement", "review", "escalation"]
@@ -56,6 +66,13 @@ class _Question(NamedTuple):
     kinds: tuple[Kind, ...]
     denial: Denial | None = None
     verdicts: Mapping[str, Verdict] = MappingProxyType({})
+    permissions: AdditionalPermissions = NOTHING
+    lasting: bool = False
+
+    @property
+    def confinement(self) -> Confinement:
+        """How the call runs once it is accepted."""
+        return Confinement(self.escalate, self.permissions)
 
     @property
     def asking(self) -> list[Verdict]:
@@ -158,26 +175,36 @@ class Orchestrator:
         self, call: ToolCall, tool: Tool, item: ThreadItem | None
     ) -> ToolResult:
         try:
-            sandbox = confined(self._parts)
+            sandbox = confined(self._parts, self._turn_id)
             with contained(call.tool):
                 requirement = tool.requirement(call, sandbox)
         except FerruleError as error:
             self._decided(call, "requirement", refusal(str(error), "fault"))
             raise
         escalate = requirement.escalate and not sandbox.policy.unconfined
-        await self._meet(call, item, await self._requirement(call, tool, requirement, escalate))
+        wanted = NOTHING if escalate else missing(requirement.permissions, sandbox.policy)
+        refused = objection(wanted, sandbox.policy, self._parts.home)
+        if refused is not None:
+            self._refuse(call, refused, "protected places")
+        if wanted.write and sandbox.policy.mode == "read-only":
+            self._check_mode(call, "workspace-write", "it cannot write")
+        requirement = requirement._replace(escalate=escalate, permissions=wanted)
+        await self._meet(call, item, await self._requirement(call, tool, requirement))
         if escalate:
             sandbox = escalated(self._parts)
+        elif any(wanted):
+            sandbox = confined(self._parts, self._turn_id, wanted)
         result = await self._attempt(call, tool, sandbox)
         if result.denial is None or sandbox.policy.unconfined or result.pending:
             return result
         return await self._second_attempt(call, tool, item, result)
 
     async def _requirement(
-        self, call: ToolCall, tool: Tool, requirement: Requirement, escalate: bool
+        self, call: ToolCall, tool: Tool, requirement: Requirement
     ) -> _Question | None:
         """Combine all opinions; None when nobody needs to be asked."""
         policy = self._parts.settings.approval_policy
+        escalate, wanted = requirement.escalate, requirement.permissions or NOTHING
         verdicts = await self._parts.hooks.assess(
             "ferrule_tool_before", call=call, turn=self._info, context=self._parts.context
         )
@@ -188,21 +215,36 @@ class Orchestrator:
         if verdict.decision == "deny":
             self._refuse(call, verdict.reason, verdict.rule or "hooks")
         if escalate:
-            self._check_escalation(call)
+            self._check_mode(call, "danger-full-access", "it cannot leave the sandbox")
         reasons: dict[Kind, str] = {}
         granted = verdicts.get(self._parts.policy_plugin)
-        if verdict.decision == "allow" and granted is not None and granted.grants:
+        # A standing approval is of what a command does, not of what it wants beyond the sandbox.
+        stands = granted is not None and granted.grants and not any(wanted)
+        if verdict.decision == "allow" and granted is not None and stands:
             self._accepted(call, granted, self._parts.policy_plugin)
             return None
+        if any(wanted):
+            kind = "request_permissions" if requirement.lasting else "sandbox_approval"
+            why = requirement.reason or f"{call.tool} needs more than the sandbox allows"
+            reasons[kind] = f"{why} (grants {wanted.summary})"
         if requirement.kind == "approval" or escalate:
-            reasons["sandbox_approval"] = requirement.reason or f"{call.tool} leaves the sandbox"
+            why = requirement.reason or f"{call.tool} leaves the sandbox"
+            reasons.setdefault("sandbox_approval", why)
         if verdict.decision == "ask":
             reasons["rules"] = verdict.reason
         if not reasons and asks_first(policy, is_read_only=tool.read_only):
             reasons["sandbox_approval"] = _UNTRUSTED
         if reasons:
             reason = next(iter(reasons.values()))
-            return _Question("requirement", reason, escalate, tuple(reasons), verdicts=verdicts)
+            return _Question(
+                "requirement",
+                reason,
+                escalate,
+                tuple(reasons),
+                verdicts=verdicts,
+                permissions=wanted,
+                lasting=requirement.lasting,
+            )
         self._accepted(call, Verdict.allow("no approval needed", policy_name(policy)), "policy")
         return None
 
@@ -229,7 +271,9 @@ class Orchestrator:
                 f" (approval policy {policy_name(policy)!r} does not allow asking)",
                 policy_name(policy),
             )
-        if self._parts.memory.covers(call, self._parts.settings, escalated=question.escalate):
+        parts = self._parts
+        keeps = not question.lasting  # what lasts is kept as a grant
+        if keeps and parts.memory.covers(call, parts.settings, question.confinement):
             outcome: ReviewOutcome = {
                 "decision": "accept",
                 "reviewer": "session",
@@ -240,12 +284,15 @@ class Orchestrator:
         outcome = await self._review(call, item, question)
         self._decided(call, "escalation" if question.denial else "review", outcome)
         await self._amend(question, outcome)
-        if outcome["decision"] == "acceptForSession":
-            self._parts.memory.remember(call, self._parts.settings, escalated=question.escalate)
+        if outcome["decision"] == "acceptForSession" and keeps:
+            parts.memory.remember(call, parts.settings, question.confinement)
         if outcome["decision"] == "cancel":
             raise TurnCancelledError(f"cancelled by {outcome['reviewer']}: {outcome['reason']}")
         if outcome["decision"] not in _ACCEPTING:
             raise CallRefusedError(f"rejected by {outcome['reviewer']}: {outcome['reason']}")
+        if question.lasting:
+            until = None if outcome["decision"] == "acceptForSession" else self._turn_id
+            parts.grants.add(question.permissions, parts.settings.sandbox_policy, until)
 
     async def _amend(self, question: _Question, outcome: ReviewOutcome) -> None:
         """Have an accepted amendment kept; only one that was offered counts."""
@@ -280,6 +327,8 @@ class Orchestrator:
             question.verdicts,
             next((verdict.reviewer for verdict in question.asking if verdict.reviewer), ""),
             tuple(amendment for verdict in question.asking for amendment in verdict.amendments),
+            question.permissions if any(question.permissions) else None,
+            question.lasting,
         )
         verdict = strictest(
             await parts.hooks.assess("ferrule_permission_request", request=request, turn=self._info)
@@ -335,18 +384,18 @@ class Orchestrator:
             denial=first.denial,
         )
         try:
-            self._check_escalation(call)
+            self._check_mode(call, "danger-full-access", "it cannot leave the sandbox")
             await self._meet(call, item, question)
         except CallRefusedError:
             return first
         return await self._attempt(call, tool, escalated(self._parts))
 
-    def _check_escalation(self, call: ToolCall) -> None:
-        """Refuse to leave the sandbox where the administrator does not allow that to anybody."""
+    def _check_mode(self, call: ToolCall, mode: SandboxMode, words: str) -> None:
+        """Refuse what comes to a sandbox mode that the administrator allows nobody."""
         try:
-            check_allowed("sandbox_mode", "danger-full-access", self._parts.allowed)
+            check_allowed("sandbox_mode", mode, self._parts.allowed)
         except ConfigError as error:
-            self._refuse(call, f"it cannot leave the sandbox: {error}", "requirements.toml")
+            self._refuse(call, f"{words}: {error}", "requirements.toml")
 
     def _refuse(self, call: ToolCall, reason: str, rule: str) -> None:
         self._decided(call, "requirement", refusal(reason, rule))

@@ -245,7 +245,7 @@ class LiveSession:
                 await self._parts.call_began.wait()
             try:
                 with contained("prewarm"):
-                    context = CallContext(self._parts, turn_id, confined(self._parts))
+                    context = CallContext(self._parts, turn_id, confined(self._parts, turn_id))
                     for tool in self._parts.tools.values():
                         await tool.prewarm(context)
             except FerruleError as error:  # such as a sandbox that cannot start

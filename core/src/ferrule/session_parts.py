@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from ferrule.approvals import ApprovalMemory
+from ferrule.permissions import Grants
 from ferrule.policy import policy_mode
 from ferrule_hookspecs.tools import TurnInfo
 
@@ -51,8 +52,8 @@ class Settings:
 class SessionParts:
     """The plugins and values one session works with.
 
-    `reviewer`, `review_provider`, `backend` and `unconfined` load their driver on first call, so that a session that
-    needs none pays for none.
+    `reviewer`, `review_provider`, `backend` and `unconfined` load their driver on first call, so
+    that a session that needs none pays for none.
     """
 
     context: PluginContext
@@ -70,6 +71,7 @@ class SessionParts:
     recorder: Recorder
     ask_client: Callable[[ServerRequest], Awaitable[Mapping[str, object]]] | None = None
     memory: ApprovalMemory = field(default_factory=ApprovalMemory)
+    grants: Grants = field(default_factory=Grants)
     parent_thread_id: str | None = None
     allowed: Mapping[str, Sequence[str]] = field(default_factory=dict[str, "Sequence[str]"])
     provider_name: str = ""

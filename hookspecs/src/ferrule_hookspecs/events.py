@@ -327,6 +327,26 @@ Event = (
 )
 
 
+class NetworkOnWire(TypedDict):
+    """Whether the network is granted."""
+
+    enabled: NotRequired[bool | None]
+
+
+class FilesOnWire(TypedDict):
+    """Which files are granted, by absolute path."""
+
+    read: NotRequired[list[str] | None]
+    write: NotRequired[list[str] | None]
+
+
+class PermissionsOnWire(TypedDict):
+    """What acceptance grants beyond the sandbox."""
+
+    network: NotRequired[NetworkOnWire | None]
+    fileSystem: NotRequired[FilesOnWire | None]
+
+
 class CommandApprovalParams(TypedDict):
     """A command that waits for approval."""
 
@@ -338,6 +358,7 @@ class CommandApprovalParams(TypedDict):
     cwd: NotRequired[str | None]
     commandActions: NotRequired[list[CommandAction] | None]
     reason: NotRequired[str | None]
+    additionalPermissions: NotRequired[PermissionsOnWire | None]
     availableDecisions: NotRequired[list[str] | None]
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.events import Event, ServerRequest
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.items import ThreadItem
+    from ferrule_hookspecs.permissions import AdditionalPermissions
     from ferrule_hookspecs.provider import ModelProvider
     from ferrule_hookspecs.sandbox import Denial
     from ferrule_hookspecs.tools import ToolCall, TurnInfo
@@ -104,6 +105,9 @@ class ReviewRequest(NamedTuple):
         verdicts: Opinions of the assessing plugins, by plugin name.
         reviewer: Who must answer; empty for the configured reviewer.
         amendments: What may be changed for good by whoever accepts.
+        permissions: What acceptance grants beyond the sandbox; `reason` says it in words.
+        lasting: They are granted to the calls that follow, too: `accept` until the turn ends,
+            `acceptForSession` for the session.
     """
 
     thread_id: str
@@ -117,6 +121,8 @@ class ReviewRequest(NamedTuple):
     verdicts: Mapping[str, Verdict] = MappingProxyType({})
     reviewer: str = ""
     amendments: tuple[Amendment, ...] = ()
+    permissions: AdditionalPermissions | None = None
+    lasting: bool = False
 
 
 class ReviewContext(NamedTuple):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.events import Event
     from ferrule_hookspecs.history import ContentPart
     from ferrule_hookspecs.items import ThreadItem
+    from ferrule_hookspecs.permissions import AdditionalPermissions
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode
     from ferrule_hookspecs.sandbox import (
@@ -88,11 +89,17 @@ class Requirement(NamedTuple):
         kind: skip needs nothing; approval must be asked for; forbidden never runs.
         reason: One sentence in plain words.
         escalate: The call asks to run outside the sandbox from the start.
+        permissions: What the call needs beyond its sandbox; the kernel asks for what is missing
+            of it, and the call then runs in the sandbox with exactly that more.
+        lasting: `permissions` are for the calls that follow: until the turn ends, or for the
+            session where they are accepted for it.
     """
 
     kind: Literal["skip", "approval", "forbidden"] = "skip"
     reason: str = ""
     escalate: bool = False
+    permissions: AdditionalPermissions | None = None
+    lasting: bool = False
 
 
 class ToolResult(NamedTuple):

@@ -179,6 +179,22 @@ async def test_leaving_the_sandbox_needs_approval(open_shell):
     assert silent.reason
 
 
+async def test_permissions_beyond_the_sandbox_are_those_the_call_names(open_shell):
+    async with open_shell() as shell:
+        tool, sandbox = shell.exec_tool, shell.context.sandbox
+        arguments = {
+            "cmd": "ls",
+            "workdir": "sub",
+            "sandbox_permissions": "with_additional_permissions",
+            "additional_permissions": {"file_system": {"write": ["build", "/opt/x"]}},
+        }
+        requirement = tool.requirement(shell.call(tool, arguments), sandbox)
+    assert not requirement.escalate
+    assert requirement.permissions is not None
+    folder = f"{sandbox.policy.cwd}/sub/build"
+    assert requirement.permissions == (False, (), (folder, "/opt/x"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -188,8 +204,18 @@ async def test_leaving_the_sandbox_needs_approval(open_shell):
         pytest.param({"cmd": "ls", "yield_time_ms": -1}, "`yield_time_ms` must be", id="count"),
         pytest.param(
             {"cmd": "ls", "sandbox_permissions": "all"},
-            "must be one of use_default, require_escalated, not 'all'",
+            "must be one of use_default, require_escalated, with_additional_permissions, not 'all'",
             id="choice",
+        ),
+        pytest.param(
+            {"cmd": "ls", "sandbox_permissions": "with_additional_permissions"},
+            "missing field `additional_permissions`",
+            id="no permissions",
+        ),
+        pytest.param(
+            {"cmd": "ls", "additional_permissions": {"network": {"enabled": True}}},
+            "needs `sandbox_permissions` to be with_additional_permissions",
+            id="permissions unasked",
         ),
         pytest.param({"cmd": "ls", "prefix_rule": [1]}, "must be a list of strings", id="list"),
     ],

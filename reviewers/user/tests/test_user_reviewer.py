@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from ferrule_hookspecs.permissions import AdditionalPermissions
 from ferrule_hookspecs.plugins import PluginContext
 from ferrule_hookspecs.review import ReviewContext, ReviewRequest
 from ferrule_hookspecs.tools import ToolCall
@@ -37,6 +38,25 @@ def test_the_client_is_asked_and_its_answer_counts(decision):
     assert outcome["decision"] == decision
     assert asked[0]["method"] == "item/commandExecution/requestApproval"
     assert asked[0]["params"]["reason"] == "it writes outside"
+
+
+def test_the_client_is_told_what_would_be_granted():
+    asked = []
+
+    async def ask(request):
+        asked.append(request["params"]["additionalPermissions"])
+        return {"decision": "accept"}
+
+    for permissions in (
+        AdditionalPermissions(network=True),
+        AdditionalPermissions(read=("/r",), write=("/w",)),
+    ):
+        anyio.run(reviewer().review, REQUEST._replace(permissions=permissions), ReviewContext(ask))
+
+    assert asked == [
+        {"network": {"enabled": True}},
+        {"fileSystem": {"read": ["/r"], "write": ["/w"]}},
+    ]
 
 
 @pytest.mark.parametrize("answer", [{}, {"decision": "approved"}, {"decision": None}])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ferrule_hookspecs.permissions import PERMISSIONS_SCHEMA
 from ferrule_hookspecs.tools import FunctionSchema
 
 EXEC_COMMAND: Final = FunctionSchema(
@@ -48,17 +49,25 @@ EXEC_COMMAND: Final = FunctionSchema(
             },
             "sandbox_permissions": {
                 "type": "string",
-                "enum": ["use_default", "require_escalated"],
+                "enum": ["use_default", "with_additional_permissions", "require_escalated"],
                 "description": (
-                    "`require_escalated` asks to run it outside of the sandbox. Default: "
-                    "`use_default`."
+                    "`with_additional_permissions` asks to run it in the sandbox with what "
+                    "`additional_permissions` names, `require_escalated` outside of the sandbox. "
+                    "Default: `use_default`."
+                ),
+            },
+            "additional_permissions": {
+                **PERMISSIONS_SCHEMA,
+                "description": (
+                    "Only with `with_additional_permissions`: the network, folders to write, "
+                    "hidden paths to read."
                 ),
             },
             "justification": {
                 "type": "string",
                 "description": (
-                    "Only with `require_escalated`: one question to the user, why it must run "
-                    "outside of the sandbox."
+                    "Unless `use_default`: one question to the user, why it needs more than the "
+                    "sandbox allows."
                 ),
             },
             "prefix_rule": {

@@ -6,9 +6,12 @@ by the call.
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, cast
 
+from ferrule_hookspecs.errors import ToolArgumentError
+from ferrule_hookspecs.permissions import parse_permissions
 from ferrule_hookspecs.tools import (
     Requirement,
     SandboxSession,
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.items import ThreadItem
     from ferrule_shell.terminals import Terminals
 
+_WITH_MORE: Final = "with_additional_permissions"
+_MORE: Final = "additional_permissions"
 _DEFAULT_TOKENS: Final = 10_000
 _DEFAULT_YIELD_MS: Final = 10_000
 _MIN_YIELD_MS: Final = 250
@@ -69,6 +74,18 @@ class ExecCommand(_ShellTool):
         """Check the arguments and fill in defaults."""
         given = Arguments(arguments)
         given.require("cmd")
+        sandboxing = given.choice(
+            "sandbox_permissions", "use_default", "require_escalated", _WITH_MORE
+        )
+        more = arguments.get(_MORE)
+        if sandboxing == _WITH_MORE:
+            given.require(_MORE)
+            parse_permissions(_MORE, more, "/")  # the folder is known when it runs
+        elif more is not None:
+            raise ToolArgumentError(
+                f"failed to parse function arguments: `{_MORE}` needs `sandbox_permissions` to be"
+                f" {_WITH_MORE}"
+            )
         checked = {
             "cmd": given.text("cmd"),
             "workdir": given.text("workdir") or None,
@@ -77,9 +94,8 @@ class ExecCommand(_ShellTool):
             "tty": given.flag("tty", default=False),
             "yield_time_ms": given.count("yield_time_ms", _DEFAULT_YIELD_MS),
             "max_output_tokens": given.count("max_output_tokens", _DEFAULT_TOKENS),
-            "sandbox_permissions": given.choice(
-                "sandbox_permissions", "use_default", "require_escalated"
-            ),
+            "sandbox_permissions": sandboxing,
+            _MORE: more,
             "justification": given.text("justification"),
             "prefix_rule": given.texts("prefix_rule"),
         }
@@ -92,11 +108,18 @@ class ExecCommand(_ShellTool):
         return started_item(call, cwd)
 
     def requirement(self, call: ToolCall, sandbox: SandboxSession) -> Requirement:
-        """Ask for approval where the model wants to leave the sandbox."""
-        if call.arguments["sandbox_permissions"] != "require_escalated":
+        """Ask for approval where the model wants to leave the sandbox, or more than it allows."""
+        arguments = call.arguments
+        reason = cast("str", arguments.get("justification") or "")
+        if arguments["sandbox_permissions"] == _WITH_MORE:
+            folder = os.path.join(sandbox.policy.cwd, cast("str", arguments.get("workdir", "")))
+            more = parse_permissions(_MORE, arguments[_MORE], folder)
+            reason = reason or "the command needs more than the sandbox allows"
+            return Requirement(reason=reason, permissions=more)
+        if arguments["sandbox_permissions"] != "require_escalated":
             return Requirement()
-        reason = call.arguments.get("justification") or "the command asks to leave the sandbox"
-        return Requirement("approval", cast("str", reason), escalate=True)
+        reason = reason or "the command asks to leave the sandbox"
+        return Requirement("approval", reason, escalate=True)
 
     async def prewarm(self, context: ToolContext) -> None:
         """Find out what the profile of the user sets."""

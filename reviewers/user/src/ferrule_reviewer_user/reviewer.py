@@ -90,6 +90,8 @@ def question(request: ReviewRequest) -> ServerRequest:
             "cwd": request.cwd,
             "availableDecisions": list(_DECISIONS),
         }
+    if request.permissions is not None:
+        params["additionalPermissions"] = request.permissions.wire
     return cast("ServerRequest", {"id": 0, "method": method, "params": params})
 
 
@@ -109,14 +111,13 @@ def _ask(
     request: ReviewRequest, terminal: TextIO, is_given_up: Callable[[], bool]
 ) -> ReviewOutcome:
     where = "outside the sandbox" if request.escalation else "in the sandbox"
+    ask = "Grant it for this turn" if request.lasting else f"Run it {where}"
     terminal.write(f"\nApproval needed: {request.reason}\n  {_what(request)}\n  in {request.cwd}\n")
     for plugin, verdict in request.verdicts.items():
         if verdict.reason:
             terminal.write(f"  {plugin}: {verdict.reason}\n")
     while True:
-        terminal.write(
-            f"Run it {where}? [y]es, [a]lways in this session, [n]o, [c]ancel the turn: "
-        )
+        terminal.write(f"{ask}? [y]es, [a]lways in this session, [n]o, [c]ancel the turn: ")
         terminal.flush()
         while not select.select([terminal], [], [], _POLL_S)[0]:
             if is_given_up():

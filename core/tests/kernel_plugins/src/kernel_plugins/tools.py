@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import anyio
 
+from ferrule_hookspecs.permissions import AdditionalPermissions
 from ferrule_hookspecs.sandbox import WriteFile
 from ferrule_hookspecs.tools import Requirement, Tool, ToolResult
 from kernel_plugins import stage
@@ -46,12 +47,44 @@ class Touch(Tool):
             return Requirement("approval", "it wants to write outside", escalate=True)
         if call.arguments.get("forbidden"):
             return Requirement("forbidden", "never")
-        return Requirement()
+        return Requirement(reason="it must", permissions=_needs(call))
 
     async def run(self, call, context):
         stage.ran.append(call)
         await context.sandbox.files.apply([WriteFile(call.arguments["path"], b"touched")])
         return ToolResult("touched")
+
+
+class Peek(Tool):
+    """Reads a file through the sandbox."""
+
+    name = "peek"
+
+    def requirement(self, call, sandbox):
+        return Requirement(reason="it must", permissions=_needs(call))
+
+    async def run(self, call, context):
+        return ToolResult((await context.sandbox.files.read(call.arguments["path"])).decode())
+
+
+class Grant(Tool):
+    """Asks for what later calls need."""
+
+    name = "grant"
+
+    def requirement(self, call, sandbox):
+        return Requirement(reason="it must", permissions=_needs(call), lasting=True)
+
+    async def run(self, call, context):
+        return ToolResult("granted")
+
+
+def _needs(call):
+    needs = call.arguments.get("needs")
+    if needs is None:
+        return None
+    read, write = (tuple(needs.get(key, ())) for key in ("read", "write"))
+    return AdditionalPermissions(bool(needs.get("network")), read, write)
 
 
 class RaiseError(Tool):

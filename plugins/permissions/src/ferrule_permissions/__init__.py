@@ -1,0 +1,1 @@
+"""Asks for permissions ahead of the calls that need them."""
