@@ -31,14 +31,14 @@ def turn(ferrule_home, run_ferrule, model_server):
         "[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n"
     )
 
-    def run(*calls, approval="on-request"):
+    def run(*calls, approval="on-request", mode="workspace-write"):
         ferrule_home.configure(tables=tables)
         answers = [
             [function_call(name, arguments, call_id=f"c{number}")]
             for number, (name, arguments) in enumerate(calls)
         ]
         model_server.play([*answers, [message("done")]])
-        words = ["-c", 'approvals_reviewer="command:yes"', "-a", approval, "-s", "workspace-write"]
+        words = ["-c", 'approvals_reviewer="command:yes"', "-a", approval, "-s", mode]
         finished = run_ferrule("exec", *words, "go")
         assert finished.returncode == 0, finished.stderr
         sent = model_server.requests[-1].body["input"]
@@ -109,6 +109,35 @@ def test_git_hooks_in_a_granted_folder_stay_out_of_reach(turn, outside):
 
     assert (outside / "a").exists()
     assert list(hooks.iterdir()) == []
+
+
+def test_what_is_protected_stays_so_when_the_folder_above_is_granted(turn, ferrule_home):
+    workspace, above = ferrule_home.workspace, ferrule_home.workspace.parent
+    hook = workspace / ".git" / "hooks" / "planted"
+    settings = ferrule_home.path / "config.toml"
+
+    turn(
+        shell(
+            f"touch {above}/seen {hook}; mkdir .codex; echo '# planted' >> {settings}",
+            file_system=files(write=above),
+        )
+    )
+
+    assert (above / "seen").exists()
+    assert not hook.exists()
+    assert not (workspace / ".codex").exists()
+    assert "planted" not in settings.read_text()
+
+
+def test_in_read_only_mode_nothing_but_the_granted_folder_is_writable(turn, outside):
+    outputs = turn(
+        shell(f"touch {outside}/a; touch here && echo wr''ote", file_system=files(write=outside)),
+        shell(f"touch {outside}/b"),
+        mode="read-only",
+    )
+
+    assert [path.name for path in outside.iterdir()] == ["a"]
+    assert "wrote" not in outputs[0]
 
 
 def test_what_was_requested_ahead_holds_for_the_commands_of_the_turn(turn, outside, port):
