@@ -82,3 +82,23 @@ def test_a_user_changes_one_key_of_a_built_in_provider(setup):
 def test_an_unknown_provider_is_named_with_those_that_are_known(setup):
     with pytest.raises(ConfigError, match=r"no model provider `olama`; did you mean `ollama`\?"):
         setup.load(flags={"model_provider": "olama"})
+
+
+def test_the_administrator_says_which_providers_may_be_used(setup):
+    setup.rules('allowed_model_providers = ["anthropic", "ollama"]')
+
+    with pytest.raises(ConfigError, match=r"`model_provider` is 'openai'.*anthropic, ollama"):
+        setup.load(flags={"model_provider": "openai"})
+    assert setup.load(flags={"model_provider": "oss"}).get("model_provider") == "ollama"
+
+
+@pytest.mark.parametrize("is_fetched", [True, False])
+def test_a_provider_that_nobody_chose_gives_way_to_the_first_allowed_one(fetched, is_fetched):
+    (fetched.home / WEIGHTS).touch() if is_fetched else (fetched.home / WEIGHTS).unlink()
+    fetched.rules('allowed_model_providers = ["anthropic"]')
+
+    config = fetched.load()
+
+    assert config.get("model_provider") == "anthropic"
+    assert config.get("model") == "claude-sonnet-5-5"
+    assert any("`model_provider` is 'anthropic'" in warning for warning in config.warnings)

@@ -5,6 +5,7 @@ import json
 import pytest
 from kernel_plugins.speech import DONE, call, say
 
+from ferrule.config.load import Places, read_config
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.hooks import ContextFragment
 from ferrule_hookspecs.provider import ModelRequest, TextDelta
@@ -147,3 +148,28 @@ async def read_until_done(bench, session):
         if event["method"] == "turn/completed":
             break
     await session.close()
+
+
+def test_a_provider_that_the_administrator_does_not_allow_is_not_opened(
+    bench, stage, ask, tmp_path, monkeypatch
+):
+    admin = tmp_path / "etc"
+    admin.mkdir()
+    (admin / "requirements.toml").write_text('allowed_model_providers = ["staged"]')
+    monkeypatch.setattr(
+        "ferrule.config.load_config",
+        lambda request, *, home, environ: read_config(request, Places(home, environ, admin)),
+    )
+    raised = []
+
+    async def review(request, context):
+        try:
+            context.provider("openai")
+        except ConfigError as error:
+            raised.append(str(error))
+
+    ask(review)
+
+    bench.turn()
+
+    assert "`model_provider` cannot be 'openai'" in raised[0]

@@ -39,7 +39,9 @@ class Detached:
             is_trusted=config.is_trusted,
             warn=self._notices.append,
         )
-        self._plugins = PluginSet(self._manager, self._context)
+        self._plugins = PluginSet(
+            self._manager, self._context, self._notices.append, config.allowed
+        )
         self._tools: dict[str, Tool | None] = {}
 
     async def assess(self, call: ToolCall, turn: TurnInfo) -> Assessment:

@@ -34,6 +34,7 @@ class PluginSet:
         self._manager = manager
         self._warn = warn
         self._context = context
+        self._allowed = allowed
         self._reviewers = Reviewers(manager, context, allowed)
         self._review_providers: dict[str, ModelProvider] = {}
         self._backends: dict[frozenset[Feature], SandboxBackend] = {}
@@ -136,6 +137,9 @@ class PluginSet:
         return self._review_providers[name]
 
     def _open_provider(self, key: str, name: str, changes: Mapping[str, object]) -> ModelProvider:
+        from ferrule.turn_settings import check_allowed
+
+        check_allowed("model_provider", name, self._allowed)
         tables = self._context.table("model_providers")
         table = tables.get(name)
         if not isinstance(table, Mapping):

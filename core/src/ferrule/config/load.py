@@ -109,6 +109,7 @@ def read_config(request: ConfigRequest, places: Places) -> LoadedConfig:
         ignored += refused
     layers = [*base, *files, *read.above]
     values = _merged(layers)
+    resolve_oss(values)
     rules = read_requirements(places.admin)
     changed = constrain(values, rules, layers)
     guarded = constrain_guardian(values, rules)
@@ -240,7 +241,6 @@ def _finish_providers(values: Table, layers: list[Layer]) -> None:
     for name in providers:
         given = table_at(providers, name)
         providers[name] = {"name": name, "wire_api": "responses", **given}
-    resolve_oss(values)
     chosen = str(values["model_provider"])
     if chosen not in providers:
         from difflib import get_close_matches

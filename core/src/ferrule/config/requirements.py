@@ -61,6 +61,7 @@ class RequirementsFile(TypedDict, total=False):
     allowed_sandbox_backends: list[str]
     allowed_sandbox_gaps: list[AcceptableGap]
     allowed_approvals_reviewers: list[str]
+    allowed_model_providers: list[str]
     allow_managed_hooks_only: bool
     hooks: dict[str, object]
     guardian_policy_config: str
@@ -75,6 +76,7 @@ _CONSTRAINED: Final[Mapping[str, str]] = {
     "allowed_sandbox_backends": "sandbox_backend",
     "allowed_sandbox_gaps": "sandbox_accept_gaps",
     "allowed_approvals_reviewers": "approvals_reviewer",
+    "allowed_model_providers": "model_provider",
 }
 
 
@@ -142,7 +144,7 @@ def _choice(value: object) -> str:
 
 def _refuse_request(key: str, rule: str, rules: Layer, layers: Sequence[Layer]) -> None:
     asked = next(layer for layer in reversed(layers) if layer.has((key,)))
-    if asked.name != "defaults":
+    if asked.name not in ("defaults", "surroundings"):
         raise ConfigError(
             f"{asked.where((key,))}: `{key}` is {_choice(asked.values[key])!r}, but the "
             f"administrator allows only {_allowed(rules, rule)}; "
