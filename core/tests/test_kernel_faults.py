@@ -61,7 +61,7 @@ def test_a_full_disk_fails_the_turn_and_not_the_kernel(bench, stage, disk):
 
 
 def test_after_a_disk_was_full_during_a_call_the_history_is_well_formed(bench, stage, disk):
-    def fill(call, turn):
+    def fill(call, turn, context):
         disk.is_full = True
 
     stage.hooks["ferrule_tool_before"] = fill
