@@ -215,9 +215,12 @@ def test_an_acceptance_of_a_rewritten_call_covers_its_new_arguments_only(bench, 
         path = str(bench.workspace / {"c1": "a.txt", "c2": "b.txt"}[call.call_id])
         return call._replace(tool="touch", arguments={"path": path})
 
+    async def decide(request, context):
+        return "acceptForSession" if request.call.call_id == "c1" else "decline"
+
     stage.hooks["ferrule_tool_rewrite"] = rewrite
     play(stage, call("note"), call("note", id_="c2"))
-    stage.reviews.extend(["acceptForSession", "decline"])
+    stage.reviews.extend([decide, decide])
 
     bench.turn()
 
