@@ -167,6 +167,25 @@ def test_strays_do_not_pile_up_as_zombies():
     anyio.run(main)
 
 
+def test_a_zombie_of_somebody_else_does_not_keep_strays_from_being_reaped():
+    async def main() -> None:
+        owner = ProcessOwner()
+        before = zombies() | set(owner.alive())
+        daemon = await owner.spawn(launch("setsid -f sleep 0.1"))
+        await daemon.wait()
+        with anyio.fail_after(20):
+            while (set(owner.alive()) | zombies()) - before - {neglected.pid}:
+                command = await owner.spawn(launch("sleep 0.1"))
+                await command.wait()
+        await owner.aclose()
+
+    neglected = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, neglected.pid, os.WEXITED | os.WNOWAIT)
+    anyio.run(main)
+
+    assert neglected.wait() == 0
+
+
 def test_owners_do_not_end_each_others_commands(mark):
     async def main() -> None:
         first, second = ProcessOwner(), ProcessOwner()

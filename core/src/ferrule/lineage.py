@@ -127,9 +127,10 @@ def reap_strays(known: Collection[int]) -> None:
     try:
         # Nearly always there is nothing, and this tells so in a microsecond.
         ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        if ended is None or ended.si_pid in known or os.getsid(ended.si_pid) == session:
+        # A zombie of somebody else in our session may stand before all strays, for good.
+        if ended is None or ended.si_pid in known:
             return
-    except (ChildProcessError, ProcessLookupError):
+    except ChildProcessError:
         return
     zombies = {
         facts.pid
