@@ -130,6 +130,19 @@ def bench(tmp_path, stage):
     return made
 
 
+@pytest.fixture
+def rules(tmp_path, monkeypatch):
+    """Set what the administrator requires."""
+    admin = tmp_path / "etc"
+    admin.mkdir()
+
+    def load(request, *, home, environ):
+        return read_config(request, Places(home, environ, admin))
+
+    monkeypatch.setattr("ferrule.config.load_config", load)
+    return lambda text: (admin / "requirements.toml").write_text(text)
+
+
 class ConfigSetup:
     """A home, an administrator's folder and a project with its file, all empty."""
 

@@ -5,7 +5,6 @@ import json
 import pytest
 from kernel_plugins.speech import DONE, call, say
 
-from ferrule.config.load import Places, read_config
 from ferrule.permissions import widened
 from ferrule_hookspecs.permissions import AdditionalPermissions
 from ferrule_hookspecs.review import Verdict
@@ -301,15 +300,10 @@ def test_in_read_only_mode_only_the_granted_folder_may_be_written(turns, stage, 
 
 
 def test_writing_cannot_be_granted_where_the_administrator_allows_reading_only(
-    bench, stage, turns, outside, monkeypatch
+    bench, stage, turns, outside, rules
 ):
     bench.set_key("sandbox_mode", '"read-only"')
-    (bench.folder / "requirements.toml").write_text('allowed_sandbox_modes = ["read-only"]')
-
-    def load(request, *, home, environ):
-        return read_config(request, Places(home, environ, bench.folder))
-
-    monkeypatch.setattr("ferrule.config.load_config", load)
+    rules('allowed_sandbox_modes = ["read-only"]')
 
     outputs = turns([touch(outside / "a", write=[str(outside)])])
 

@@ -5,7 +5,6 @@ import json
 import pytest
 from kernel_plugins.speech import DONE, call, say
 
-from ferrule.config.load import Places, read_config
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.hooks import ContextFragment
 from ferrule_hookspecs.provider import ModelRequest, TextDelta
@@ -150,16 +149,8 @@ async def read_until_done(bench, session):
     await session.close()
 
 
-def test_a_provider_that_the_administrator_does_not_allow_is_not_opened(
-    bench, stage, ask, tmp_path, monkeypatch
-):
-    admin = tmp_path / "etc"
-    admin.mkdir()
-    (admin / "requirements.toml").write_text('allowed_model_providers = ["staged"]')
-    monkeypatch.setattr(
-        "ferrule.config.load_config",
-        lambda request, *, home, environ: read_config(request, Places(home, environ, admin)),
-    )
+def test_a_provider_that_the_administrator_does_not_allow_is_not_opened(bench, stage, ask, rules):
+    rules('allowed_model_providers = ["staged"]')
     raised = []
 
     async def review(request, context):

@@ -3,7 +3,6 @@
 import pytest
 from kernel_plugins.speech import DONE, call, say
 
-from ferrule.config.load import Places, read_config
 from ferrule_hookspecs.errors import FerruleError
 
 OPEN = {"decision": "decline", "escalates": True}
@@ -95,19 +94,6 @@ def test_what_a_reviewer_leaves_open_is_put_before_a_person(bench, stage):
     assert outcome["decision"] == "decline"
     assert outcome["reviewer"] == "user"
     assert outcome["evidence"] == ["staged left it open: the stage says so"]
-
-
-@pytest.fixture
-def rules(bench, tmp_path, monkeypatch):
-    """Set what the administrator requires."""
-    admin = tmp_path / "etc"
-    admin.mkdir()
-
-    def load(request, *, home, environ):
-        return read_config(request, Places(home, environ, admin))
-
-    monkeypatch.setattr("ferrule.config.load_config", load)
-    return lambda text: (admin / "requirements.toml").write_text(text)
 
 
 def test_a_member_that_the_administrator_does_not_allow_stops_the_session(bench, stage, rules):

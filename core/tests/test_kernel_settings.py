@@ -5,7 +5,6 @@ import json
 import pytest
 from kernel_plugins.speech import DONE, call, say
 
-from ferrule.config.load import Places, read_config
 from ferrule_hookspecs.host import ConfigRequest
 from ferrule_hookspecs.review import Verdict
 
@@ -35,19 +34,6 @@ def statuses(bench):
 
 def decisions(bench):
     return [(p["phase"], p["outcome"]["decision"]) for p in bench.of("item/decision")]
-
-
-@pytest.fixture
-def rules(bench, tmp_path, monkeypatch):
-    """Set what the administrator requires."""
-    admin = tmp_path / "etc"
-    admin.mkdir()
-
-    def load(request, *, home, environ):
-        return read_config(request, Places(home, environ, admin))
-
-    monkeypatch.setattr("ferrule.config.load_config", load)
-    return lambda text: (admin / "requirements.toml").write_text(text)
 
 
 def test_a_forbidden_mode_is_not_reached_through_an_approved_escalation(bench, stage, rules):
