@@ -47,6 +47,11 @@ def test_what_a_command_line_asks_for(argv, expected):
         (["--last", "x"], "resume"),
         (["--yolo", "-s", "read-only", "x"], "--sandbox"),
         (["-m"], "--model"),
+        (["--approve-for-me", "-s", "read-only", "x"], "excludes --sandbox"),
+        (["--approve-for-me", "-a", "never", "x"], "excludes --ask-for-approval"),
+        (["--approve-for-me", "--yolo", "x"], "excludes --dangerously-bypass"),
+        (["--approve-for-me", "-c", "approval_policy=never", "x"], "-c approval_policy"),
+        (["--approve-for-me", "-c", "approval_policy.granular={}", "x"], "-c approval_policy"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else value,
 )
@@ -135,3 +140,13 @@ def test_help_names_every_option_and_completion_knows_them():
     text = help_text()
     assert all(option in text for option in command.options)
     assert parse(["resume", "-h"]) is None
+
+
+def test_approve_for_me_says_when_to_ask_whom_and_in_which_sandbox():
+    arguments = parse(["--approve-for-me", "-c", "auto_review.timeout_ms=1000", "x"])
+    assert arguments.approval_given
+    assert dict(arguments.flags) == {
+        "sandbox_mode": "workspace-write",
+        "approval_policy": "on-request",
+        "approvals_reviewer": "auto_review",
+    }

@@ -19,7 +19,14 @@ def act(ferrule_home, model_server, tmp_path):
     target = tmp_path / "outside" / "file.txt"
     target.parent.mkdir()
 
-    def run(*answers, command=None, prompt="write the file", options=(), before=()):
+    def run(
+        *answers,
+        command=None,
+        prompt="write the file",
+        options=(),
+        before=(),
+        configured=OPTIONS,
+    ):
         arguments = {
             "cmd": command or f"echo hi > {target}",
             "sandbox_permissions": "require_escalated",
@@ -36,7 +43,7 @@ def act(ferrule_home, model_server, tmp_path):
                 "routes": [{"contains": "guardian:", "turns": reviews}],
             }
         )
-        return ferrule_home.run("exec", "--json", *OPTIONS, *options, prompt), target
+        return ferrule_home.run("exec", "--json", *configured, *options, prompt), target
 
     return run
 
@@ -70,6 +77,18 @@ def test_what_the_review_allows_runs_outside_of_the_sandbox(act, reviews):
     (review,) = reviews()
     assert review["tools"] == []
     assert review["text"]["format"]["type"] == "json_schema"
+
+
+def test_one_option_of_exec_brings_the_review_in(act, ferrule_home, reviews):
+    config = ferrule_home.path / "config.toml"
+    config.write_text(config.read_text().replace("workspace-write", "read-only"))
+
+    run, target = act(ALLOW, configured=("--approve-for-me",))
+
+    assert target.read_text() == "hi\n"
+    assert len(reviews()) == 1
+    assert 'replaces `sandbox_mode = "read-only"`' in run.stderr
+    assert 'replaces `approval_policy = "never"`' in run.stderr
 
 
 def test_what_the_review_denies_does_not_run(act, told):

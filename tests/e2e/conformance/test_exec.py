@@ -28,6 +28,7 @@ def test_scenario_equals_the_recorded_one(conformance, scenario):
 def test_every_difference_has_a_reason(conformance):
     entries = [
         *conformance.listed["everywhere"],
+        *conformance.listed["asks_for"],
         *(
             each
             for entry in conformance.listed["scenario"].values()

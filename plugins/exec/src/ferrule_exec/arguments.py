@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, NoReturn
 
 from ferrule_exec.options import OPTION_STRINGS, OPTIONS
 
@@ -28,6 +28,16 @@ stdin; where there is a prompt and stdin is not a terminal, what arrives there i
 _EPILOG = """\
 exit status: 0 the turn was completed, 1 it failed or was interrupted, 2 wrong usage"""
 
+APPROVE_FOR_ME: Final = MappingProxyType(
+    {
+        "sandbox_mode": "workspace-write",
+        "approval_policy": "on-request",
+        "approvals_reviewer": "auto_review",
+    }
+)
+"""What `--approve-for-me` comes to."""
+
+_BYPASS: Final = "--dangerously-bypass-approvals-and-sandbox"
 _RESERVED = "'review' is reserved for reviewing changes; to send it as a prompt, write: -- review"
 
 
@@ -50,6 +60,7 @@ class Arguments(NamedTuple):
         overrides: Texts of `-c`.
         flags: Configuration values of dedicated options, by dotted key.
         approval_given: Whether the command line says when to ask.
+        approve_for_me: Whether a model is to review what needs approval.
         max_wait_s: How long to retry; None leaves it to the configuration.
     """
 
@@ -64,6 +75,7 @@ class Arguments(NamedTuple):
     overrides: tuple[str, ...] = ()
     flags: Mapping[str, object] = MappingProxyType({})
     approval_given: bool = False
+    approve_for_me: bool = False
     profile: str | None = None
     strict: bool = False
     ignore_user: bool = False
@@ -161,9 +173,9 @@ def _arguments(
     here = os.getcwd()
     bypass = found.dangerously_bypass_approvals_and_sandbox
     if bypass and (found.sandbox or found.ask_for_approval):
-        raise UsageError(
-            "--dangerously-bypass-approvals-and-sandbox excludes --sandbox and --ask-for-approval"
-        )
+        raise UsageError(f"{_BYPASS} excludes --sandbox and --ask-for-approval")
+    if found.approve_for_me:
+        _check_alone(found)
     return Arguments(
         action=action,
         target=target,
@@ -175,7 +187,8 @@ def _arguments(
         extra_roots=tuple(os.path.abspath(path) for path in found.add_dir),
         overrides=tuple(found.config),
         flags=_flags(found),
-        approval_given=bool(bypass or found.ask_for_approval),
+        approval_given=bool(bypass or found.ask_for_approval or found.approve_for_me),
+        approve_for_me=found.approve_for_me,
         profile=found.profile,
         strict=found.strict_config,
         ignore_user=found.ignore_user_config,
@@ -190,6 +203,24 @@ def _arguments(
     )
 
 
+def _check_alone(found: argparse.Namespace) -> None:
+    """Refuse whatever says otherwise than `--approve-for-me`, rather than let one of them win."""
+    others = {
+        "--sandbox": found.sandbox,
+        "--ask-for-approval": found.ask_for_approval,
+        _BYPASS: found.dangerously_bypass_approvals_and_sandbox,
+    }
+    for text in found.config:
+        key = text.partition("=")[0].strip()
+        if key.partition(".")[0] in APPROVE_FOR_ME:
+            others[f"-c {key}"] = True
+    if given := [name for name, value in others.items() if value]:
+        meaning = ", ".join(f"{key} = {value}" for key, value in APPROVE_FOR_ME.items())
+        raise UsageError(
+            f"--approve-for-me excludes {' and '.join(given)}: it stands for {meaning}"
+        )
+
+
 def _flags(found: argparse.Namespace) -> dict[str, object]:
     flags: dict[str, object] = {f"features.{name}": True for name in found.enable}
     flags |= {f"features.{name}": False for name in found.disable}
@@ -201,6 +232,8 @@ def _flags(found: argparse.Namespace) -> dict[str, object]:
         flags["hooks.dangerously_bypass_trust"] = True
     if found.dangerously_bypass_approvals_and_sandbox:
         return flags | {"sandbox_mode": "danger-full-access", "approval_policy": "never"}
+    if found.approve_for_me:
+        return flags | APPROVE_FOR_ME
     if found.sandbox:
         flags["sandbox_mode"] = found.sandbox
     if found.ask_for_approval:

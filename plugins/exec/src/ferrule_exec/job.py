@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ferrule_exec.arguments import APPROVE_FOR_ME
 from ferrule_exec.errors import ExecError
 from ferrule_exec.prompt import Stdin, compose
 from ferrule_hookspecs.host import Config, ConfigRequest, Host, ThreadOptions
@@ -64,6 +66,8 @@ def prepare(arguments: Arguments, host: Host, progress: Stream) -> Job:
     if not os.path.isdir(arguments.cwd):
         raise ExecError(f"Error: the working directory {arguments.cwd!r} does not exist")
     config = _config(arguments, host)
+    if arguments.approve_for_me:
+        _tell_replaced(arguments, host, progress)
     if not (arguments.skip_git_check or config.is_trusted or _is_in_repository(arguments.cwd)):
         raise ExecError(_UNTRUSTED)
     schema = _schema(arguments.schema_file)
@@ -79,6 +83,19 @@ def _config(arguments: Arguments, host: Host) -> Config:
         return config
     # A reviewer that needs no person works here too, so the configured policy holds.
     return host.config(_request(arguments, {}))
+
+
+def _tell_replaced(arguments: Arguments, host: Host, progress: Stream) -> None:
+    """Name the settings of files that `--approve-for-me` replaces in this run."""
+    flags = {key: value for key, value in arguments.flags.items() if key not in APPROVE_FOR_ME}
+    configured = host.config(_request(arguments._replace(flags=flags), {}))
+    for key, value in APPROVE_FOR_ME.items():
+        origin, was = configured.origin(key), configured.get(key)
+        if origin.file is not None and was != value:
+            progress.write(
+                f"warning: --approve-for-me replaces `{key} = {json.dumps(was)}` of {origin.file}"
+                f" by {json.dumps(value)} in this run\n"
+            )
 
 
 def _request(arguments: Arguments, flags: Mapping[str, object]) -> ConfigRequest:

@@ -62,6 +62,10 @@ OPTIONS: Final[dict[str, tuple[Option, ...]]] = {
                 "than the user is configured",
             },
         ),
+        (
+            ("--approve-for-me",),
+            _flag("have a model review what needs approval, in the sandbox mode workspace-write"),
+        ),
         (("--add-dir",), _repeated("DIR", "another folder that may be written; repeatable")),
         (
             ("--dangerously-bypass-approvals-and-sandbox", "--yolo"),
