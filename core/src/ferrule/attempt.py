@@ -86,6 +86,7 @@ class CallContext:
         self.cwd = parts.settings.cwd
         self.sandbox: SandboxSession = sandbox
         self.output_token_limit = parts.settings.output_token_limit
+        self.ask_client = parts.ask_client
         self._parts = parts
 
     def emit(self, event: Event) -> None:

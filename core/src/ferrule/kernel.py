@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.policies import SandboxMode
     from ferrule_hookspecs.review import Reviewer
     from ferrule_hookspecs.sandbox import SandboxBackend
+    from ferrule_hookspecs.serving import RpcMethod, ServerDriver, Transport
     from ferrule_hookspecs.store import ThreadStore
     from ferrule_hookspecs.tools import SandboxSession, ToolCall, TurnInfo
 
@@ -137,6 +138,35 @@ class LocalKernel:
     def reviewer(self, config: Config, name: str, cwd: str) -> Reviewer:
         """Return a reviewer for questions outside of any session."""
         return self._judges(config, cwd).reviewer(name)
+
+    def transport(self, config: Config, name: str) -> Transport:
+        """Return a transport."""
+        settings = cast("Mapping[str, object]", config.get(f"transports.{name}", {}))
+        context = PluginContext(
+            self.home, config.values, environ=self.environ, settings=settings, name=name
+        )
+        manager = self.manager(config.values)
+        return cast("Transport", manager.driver("ferrule.transports", name, context))
+
+    def server(self, config: Config, name: str) -> ServerDriver:
+        """Return the driver of a server."""
+        context = PluginContext(self.home, config.values, environ=self.environ, name=name)
+        manager = self.manager(config.values)
+        return cast("ServerDriver", manager.driver("ferrule.servers", name, context))
+
+    async def rpc_methods(self, config: Config) -> list[RpcMethod]:
+        """Gather the methods that plugins add to servers; of namesakes the first is kept."""
+        context = PluginContext(self.home, config.values, environ=self.environ)
+        answers = await self.manager(config.values).hooks.gather(
+            "ferrule_rpc_methods", context=context
+        )
+        methods: dict[str, RpcMethod] = {}
+        for plugin, offered in answers:
+            for method in cast("Sequence[RpcMethod]", offered):
+                if method.name in methods:
+                    self._report(f"{plugin}: the method {method.name} is taken already; left out")
+                methods.setdefault(method.name, method)
+        return list(methods.values())
 
     def _judges(self, config: Config, cwd: str) -> Detached:
         """The judges of a configuration, made once."""

@@ -73,7 +73,7 @@ class LiveSession:
         self._store = store
         self._writer = writer
         self._on_closed = on_closed
-        self._send, self._receive = anyio.create_memory_object_stream["Op"](_OP_LIMIT)
+        self._send, self._receive = anyio.create_memory_object_stream["_Asked"](_OP_LIMIT)
         self._turn: TurnLoop | None = None
         self._idle = anyio.Event()
         self._idle.set()
@@ -85,11 +85,24 @@ class LiveSession:
         self._was_interrupted = False
 
     async def submit(self, op: Op) -> None:
-        """Queue an operation; waits while the queue is full."""
+        """Queue an operation; waits while the queue is full. A refusal becomes a warning."""
+        await self._queue(_Asked(op))
+
+    async def perform(self, op: Op) -> Mapping[str, str]:
+        """Queue an operation and wait until it is taken; raises what refuses it."""
+        asked = _Asked(op, anyio.Event())
+        await self._queue(asked)
+        await asked.answer()
+        return {"turnId": asked.turn_id} if asked.turn_id else {}
+
+    async def _queue(self, asked: _Asked) -> None:
         try:
-            await self._send.send(op)
+            await self._send.send(asked)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-            raise FerruleError(f"thread {self.thread['id']} is closed") from None
+            raise self._closed_error() from None
+
+    def _closed_error(self) -> FerruleError:
+        return FerruleError(f"thread {self.thread['id']} is closed")
 
     def events(self) -> AsyncIterator[Outgoing]:
         """Read events and questions in order; ends after `thread/closed`."""
@@ -111,11 +124,12 @@ class LiveSession:
         if self._parts.ask_client is not None:  # a person is there, so time passes before a turn
             group.start_soon(self._warm_provider)
         try:
-            async for op in self._receive:
+            async for asked in self._receive:
                 try:
-                    await self._serve(op, group)
+                    asked.end(await self._serve(asked.op, group))
                 except FerruleError as error:
-                    self._parts.recorder.warning(str(error))
+                    if not asked.fail(error):
+                        self._parts.recorder.warning(str(error))
                 if self._is_closing:
                     break
         finally:
@@ -125,16 +139,17 @@ class LiveSession:
                 finally:
                     self._say_goodbye()
 
-    async def _serve(self, op: Op, group: TaskGroup) -> None:
+    async def _serve(self, op: Op, group: TaskGroup) -> str:
+        """Take an operation; returns the turn that it began or joined, if any."""
         match op["method"]:
             case "turn/start":
-                await self._start_turn(op["params"], group)
+                return await self._start_turn(op["params"], group)
             case "turn/steer":
-                self._steer(op["params"])
+                return self._steer(op["params"])
             case "turn/interrupt":
                 self._interrupt(op["params"]["turnId"])
             case "thread/compact/start":
-                await self._begin(TurnLoopJob(None), group)
+                return await self._begin(TurnLoopJob(None), group)
             case "thread/rollback":
                 self._roll_back(op["params"]["numTurns"])
             case "serverRequest/answer":
@@ -144,14 +159,17 @@ class LiveSession:
                 self._is_closing = True
                 self._send.close()
                 self._interrupt("")
+            case _:
+                raise FerruleError(f"{op['method']} is not supported by this session")
+        return ""
 
-    async def _start_turn(self, params: TurnStartParams, group: TaskGroup) -> None:
+    async def _start_turn(self, params: TurnStartParams, group: TaskGroup) -> str:
         """Begin a turn, or steer the running one: settings then hold from the next one on."""
         running = self._turn
         if running is not None and running.takes_input:
             self._settings = changed(self._settings, params, self._parts.allowed)
             running.steer(params["input"])
-            return
+            return running.turn_id
         if running is not None:
             running.scope.cancel()
         job = TurnLoopJob(params["input"], params.get("outputSchema"))
@@ -159,7 +177,7 @@ class LiveSession:
             self._settings = changed(self._settings, params, self._parts.allowed)
         except ConfigError as error:
             job.refusal = error
-        await self._begin(job, group)
+        return await self._begin(job, group)
 
     async def _settle_on_model(self) -> None:
         """Look up a model that was changed to, so that its limits and prices hold."""
@@ -170,7 +188,7 @@ class LiveSession:
             )
             self._settings = with_model(self._settings, info, parts.context.config)
 
-    async def _begin(self, job: TurnLoopJob, group: TaskGroup) -> None:
+    async def _begin(self, job: TurnLoopJob, group: TaskGroup) -> str:
         await self._idle.wait()
         self._idle = anyio.Event()
         self._was_interrupted = False
@@ -189,6 +207,7 @@ class LiveSession:
             self._is_warm = True
             group.start_soon(self._prewarm, turn.turn_id)
         group.start_soon(self._run_turn, turn, job, name=f"turn {turn.turn_id}")
+        return turn.turn_id
 
     async def _run_turn(self, turn: TurnLoop, job: TurnLoopJob) -> None:
         status, error = "interrupted", None
@@ -218,7 +237,9 @@ class LiveSession:
         if status != "interrupted":
             params: TurnStartParams = {"threadId": self.thread["id"], "input": [*content]}
             try:
-                self._send.send_nowait({"id": "", "method": "turn/start", "params": params})
+                self._send.send_nowait(
+                    _Asked({"id": "", "method": "turn/start", "params": params})
+                )
             except (anyio.WouldBlock, anyio.ClosedResourceError):
                 reason = "the thread closes, or too many operations wait"
             else:
@@ -305,13 +326,14 @@ class LiveSession:
             context=self._parts.context,
         )
 
-    def _steer(self, params: TurnSteerParams) -> None:
+    def _steer(self, params: TurnSteerParams) -> str:
         turn = self._turn
         if turn is None or not turn.takes_input:
             raise FerruleError("no active turn to steer")
         if params.get("expectedTurnId") not in (None, turn.turn_id):
             raise FerruleError(f"turn {params.get('expectedTurnId')} is not the active one")
         turn.steer(params["input"])
+        return turn.turn_id
 
     def _interrupt(self, turn_id: str) -> None:
         if self._turn is not None and turn_id in ("", self._turn.turn_id):
@@ -364,6 +386,15 @@ class LiveSession:
         except FerruleError as error:
             self._parts.recorder.warning(f"closing: {error}")
 
+    def _refuse_waiting(self) -> None:
+        """Tell whoever still waits for an operation to be taken."""
+        while True:
+            try:
+                self._receive.receive_nowait().fail(self._closed_error())
+            except (anyio.WouldBlock, anyio.EndOfStream, anyio.ClosedResourceError):
+                break
+        self._receive.close()
+
     def _say_goodbye(self) -> None:
         """Give back the lock and tell everybody who waits."""
         recorder = self._parts.recorder
@@ -371,10 +402,42 @@ class LiveSession:
             self._writer.close()
         recorder.queue.put({"method": "thread/closed", "params": {"threadId": self.thread["id"]}})
         recorder.queue.close()
-        self._receive.close()
+        self._refuse_waiting()
         self._send.close()
         self._on_closed(self)
         self._closed.set()
+
+
+class _Asked:
+    """An operation in the queue, and whoever waits for it to be taken."""
+
+    __slots__ = ("_error", "_taken", "op", "turn_id")
+
+    def __init__(self, op: Op, taken: anyio.Event | None = None) -> None:
+        self.op = op
+        self.turn_id = ""
+        self._taken = taken
+        self._error: FerruleError | None = None
+
+    def end(self, turn_id: str) -> None:
+        """It was taken, and began or joined a turn."""
+        self.turn_id = turn_id
+        if self._taken is not None:
+            self._taken.set()
+
+    def fail(self, error: FerruleError) -> bool:
+        """It was refused; returns whether anybody hears of it."""
+        self._error = error
+        if self._taken is not None:
+            self._taken.set()
+        return self._taken is not None
+
+    async def answer(self) -> None:
+        """Wait until it is taken; raises what refused it."""
+        if self._taken is not None:
+            await self._taken.wait()
+        if self._error is not None:
+            raise self._error
 
 
 def _failure(error: BaseException) -> tuple[str, TurnError]:

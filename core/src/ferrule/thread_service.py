@@ -27,6 +27,7 @@ from ferrule.transcript import (
     copy_for_fork,
     read_context,
     read_history,
+    read_turns,
     read_user_texts,
     spent_so_far,
 )
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.host import Session
     from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode
     from ferrule_hookspecs.store import RolloutRecord, ThreadStore, ThreadWriter
-    from ferrule_hookspecs.threads import Thread
+    from ferrule_hookspecs.threads import Thread, Turn
 
 _TOKEN_LIMIT: Final = 10_000
 Source = Literal["startup", "resume", "fork"]
@@ -107,6 +108,10 @@ class ThreadService:
     def history(self, thread_id: str) -> Sequence[HistoryItem]:
         """Read the model's side of a stored thread."""
         return read_history(self.store.read(thread_id))
+
+    def turns(self, thread_id: str) -> Sequence[Turn]:
+        """Read the turns of a stored thread with their items, oldest first."""
+        return read_turns(self.store.read(thread_id))
 
     async def aclose(self) -> None:
         """Close every session that is still open."""

@@ -11,6 +11,7 @@ from typing import Literal, NotRequired
 from typing_extensions import TypedDict
 
 from ferrule_hookspecs.items import CommandAction, ThreadItem
+from ferrule_hookspecs.policies import ApprovalPolicy, SandboxPolicy
 from ferrule_hookspecs.review import ReviewOutcome
 from ferrule_hookspecs.threads import Thread, ThreadStatus, ThreadTokenUsage, Turn, TurnError
 
@@ -185,6 +186,80 @@ class TokenUsageUpdated(TypedDict):
     params: TokenUsageParams
 
 
+class DiffUpdatedParams(TypedDict):
+    """A unified diff of everything that changed in the workspace since the turn began."""
+
+    threadId: str
+    turnId: str
+    diff: str
+
+
+class DiffUpdated(TypedDict):
+    """The workspace changed, whoever changed it."""
+
+    method: Literal["turn/diff/updated"]
+    params: DiffUpdatedParams
+
+
+class ThreadSettings(TypedDict):
+    """What sticks to a thread."""
+
+    model: str
+    modelProvider: str
+    cwd: str
+    approvalPolicy: ApprovalPolicy
+    approvalsReviewer: str
+    sandboxPolicy: SandboxPolicy
+    effort: str | None
+    summary: str | None
+    serviceTier: str | None
+    collaborationMode: NotRequired[dict[str, object]]
+
+
+class SettingsUpdatedParams(TypedDict):
+    """The settings as they are from now on."""
+
+    threadId: str
+    threadSettings: ThreadSettings
+
+
+class SettingsUpdated(TypedDict):
+    """What sticks to the thread was changed."""
+
+    method: Literal["thread/settings/updated"]
+    params: SettingsUpdatedParams
+
+
+class NameUpdatedParams(TypedDict):
+    """A thread's new name."""
+
+    threadId: str
+    threadName: str | None
+
+
+class NameUpdated(TypedDict):
+    """The thread was named."""
+
+    method: Literal["thread/name/updated"]
+    params: NameUpdatedParams
+
+
+class ProgressParams(TypedDict):
+    """What a server says of a call that goes on."""
+
+    threadId: str
+    turnId: str
+    itemId: str
+    message: str
+
+
+class McpProgress(TypedDict):
+    """An MCP call made progress."""
+
+    method: Literal["item/mcpToolCall/progress"]
+    params: ProgressParams
+
+
 class ErrorParams(TypedDict):
     """An error of a turn; `willRetry` tells whether the session goes on by itself."""
 
@@ -317,6 +392,10 @@ Event = (
     | ItemDelta
     | TerminalInteraction
     | PlanUpdated
+    | DiffUpdated
+    | SettingsUpdated
+    | NameUpdated
+    | McpProgress
     | TokenUsageUpdated
     | ErrorEvent
     | Warning
@@ -359,7 +438,8 @@ class CommandApprovalParams(TypedDict):
     commandActions: NotRequired[list[CommandAction] | None]
     reason: NotRequired[str | None]
     additionalPermissions: NotRequired[PermissionsOnWire | None]
-    availableDecisions: NotRequired[list[str] | None]
+    proposedExecpolicyAmendment: NotRequired[list[str] | None]
+    availableDecisions: NotRequired[list[object] | None]
 
 
 class CommandApproval(TypedDict):
@@ -389,7 +469,111 @@ class FileChangeApproval(TypedDict):
     params: FileChangeApprovalParams
 
 
-ServerRequest = CommandApproval | FileChangeApproval
+class PermissionsApprovalParams(TypedDict):
+    """Permissions for the calls that follow, beyond the sandbox."""
+
+    threadId: str
+    turnId: str
+    itemId: str
+    startedAtMs: int
+    cwd: str
+    permissions: PermissionsOnWire
+    reason: NotRequired[str | None]
+
+
+class PermissionsApproval(TypedDict):
+    """May this be granted? The result names what is, and for how long."""
+
+    id: int
+    method: Literal["item/permissions/requestApproval"]
+    params: PermissionsApprovalParams
+
+
+class QuestionOption(TypedDict):
+    """An answer that is offered."""
+
+    label: str
+    description: str
+
+
+class UserQuestion(TypedDict):
+    """A question with answers to choose from; `isOther` allows any text."""
+
+    id: str
+    header: str
+    question: str
+    isOther: bool
+    isSecret: bool
+    options: NotRequired[list[QuestionOption] | None]
+
+
+class UserInputParams(TypedDict):
+    """Questions of the model to the user."""
+
+    threadId: str
+    turnId: str
+    itemId: str
+    questions: list[UserQuestion]
+    isBlocking: bool
+
+
+class UserInputRequest(TypedDict):
+    """Ask the user; the result is `{"answers": {id: {"answers": [text]}}}`."""
+
+    id: int
+    method: Literal["item/tool/requestUserInput"]
+    params: UserInputParams
+
+
+class ElicitationParams(TypedDict):
+    """What an MCP server, or a call of one of its tools, asks of the user."""
+
+    threadId: str
+    turnId: str | None
+    serverName: str
+    mode: Literal["form", "url"]
+    message: str
+    requestedSchema: NotRequired[dict[str, object]]
+    url: NotRequired[str]
+    elicitationId: NotRequired[str]
+    _meta: NotRequired[dict[str, object] | None]
+
+
+class Elicitation(TypedDict):
+    """Ask the user; the result is `{"action": "accept" | "decline" | "cancel", "content"?}`."""
+
+    id: int
+    method: Literal["mcpServer/elicitation/request"]
+    params: ElicitationParams
+
+
+class ClientToolParams(TypedDict):
+    """A call of a tool that the client runs."""
+
+    threadId: str
+    turnId: str
+    callId: str
+    tool: str
+    arguments: object
+    namespace: NotRequired[str | None]
+
+
+class ClientToolCall(TypedDict):
+    """Run a tool of the client; the result is `{"contentItems": […], "success": bool}`."""
+
+    id: int
+    method: Literal["item/tool/call"]
+    params: ClientToolParams
+
+
+ServerRequest = (
+    CommandApproval
+    | FileChangeApproval
+    | PermissionsApproval
+    | UserInputRequest
+    | Elicitation
+    | ClientToolCall
+)
 """A question a client must answer with the operation `serverRequest/answer`."""
 
 Outgoing = Event | ServerRequest

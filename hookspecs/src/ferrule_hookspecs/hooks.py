@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.provider import ModelRequest
     from ferrule_hookspecs.review import Amendment, ReviewRequest, Verdict
+    from ferrule_hookspecs.serving import RpcMethod
     from ferrule_hookspecs.threads import TokenUsage, Turn, TurnError
     from ferrule_hookspecs.tools import Tool, ToolCall, ToolResult, TurnInfo
 
@@ -150,6 +151,19 @@ def ferrule_checks(context: PluginContext) -> Sequence[Check] | None:
     Returns: checks, or None; all are gathered and sorted by ``id``.
     Errors: the fault becomes a failed check that names the plugin.
     Timeout: 20 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("gather", timeout_s=5.0)
+def ferrule_rpc_methods(context: PluginContext) -> Sequence[RpcMethod] | None:
+    """Add methods to servers that speak JSON-RPC, such as the app-server.
+
+    When: once per server, when it is opened, outside of any thread.
+    Args: ``context`` is frozen; its ``thread_id`` is empty.
+    Returns: methods, or None; all are gathered. A name that is taken already is dropped and
+        reported.
+    Errors: the plugin's methods are left out, the fault is reported once.
+    Timeout: 5 s. Async: yes. Added in 0.1.
     """
 
 
@@ -338,6 +352,20 @@ def ferrule_compact_before(turn: TurnInfo, reason: str) -> Verdict | None:
     Args: frozen.
     Returns: None or a verdict; deny keeps the history as it is.
     Errors: an exception counts as deny. Timeout: 10 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("gather", timeout_s=10.0)
+def ferrule_turn_diff(turn: TurnInfo) -> str | None:
+    """Tell what changed in the workspace since the turn began, as a unified diff.
+
+    When: in sessions that want it, after each call that may have changed files, and before the
+        turn ends; `ferrule_turn_start` of the same plugin marks the beginning.
+    Args: ``turn`` is frozen.
+    Returns: the diff of everything, whoever changed it, empty where nothing changed; None where
+        the plugin cannot tell. Of several the first in declared order counts.
+    Errors: the plugin's answer is left out, the fault is reported once.
+    Timeout: 10 s. Async: yes. Added in 0.1.
     """
 
 

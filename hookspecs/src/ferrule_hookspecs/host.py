@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.models import ModelInfo
     from ferrule_hookspecs.ops import Op
+    from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode, SandboxPolicy
     from ferrule_hookspecs.review import Reviewer, Verdict
+    from ferrule_hookspecs.serving import RpcMethod, ServerDriver, Transport
     from ferrule_hookspecs.store import ThreadStore
-    from ferrule_hookspecs.threads import Thread
-    from ferrule_hookspecs.tools import SandboxSession, ToolCall, TurnInfo
+    from ferrule_hookspecs.threads import Thread, Turn
+    from ferrule_hookspecs.tools import SandboxSession, Tool, ToolCall, TurnInfo
 
 T = TypeVar("T")
 
@@ -95,6 +97,9 @@ class ThreadOptions(NamedTuple):
         base_instructions: Replaces the built-in base prompt.
         parent_thread_id: The thread that starts this one as a subagent.
         name: A name to find the thread by.
+        developer_instructions: Put before the model behind the base prompt.
+        tools: Makes more tools for this session, such as those that its client runs.
+        wants_diff: Whether `turn/diff/updated` is worth its cost.
     """
 
     config: Config
@@ -106,10 +111,13 @@ class ThreadOptions(NamedTuple):
     base_instructions: str | None = None
     parent_thread_id: str | None = None
     name: str | None = None
+    developer_instructions: str | None = None
+    tools: Callable[[PluginContext], Sequence[Tool]] | None = None
+    wants_diff: bool = False
 
 
 class SessionFacts(NamedTuple):
-    """What a session settled on when it was opened."""
+    """What holds for the turns of a session that start from now on."""
 
     model: str
     model_provider: str
@@ -120,16 +128,35 @@ class SessionFacts(NamedTuple):
     reviewer: str
     reasoning_effort: str | None
     reasoning_summary: str | None
+    cwd: str = ""
+    service_tier: str | None = None
+    instruction_sources: Sequence[str] = ()
 
 
 class Session(Protocol):
     """One open thread: operations go in, events come out."""
 
     thread: Thread
-    facts: SessionFacts
+
+    @property
+    def facts(self) -> SessionFacts:
+        """What holds from now on."""
+        ...
 
     async def submit(self, op: Op) -> None:
-        """Queue an operation; waits while the queue is full."""
+        """Queue an operation; waits while the queue is full. A refusal becomes a warning."""
+        ...
+
+    async def perform(self, op: Op) -> Mapping[str, str]:
+        """Queue an operation and wait until it is taken.
+
+        Returns:
+            `turnId` of the turn that `turn/start`, `turn/steer`, `thread/compact/start` or
+            `thread/shellCommand` began or joined; nothing for the others.
+
+        Raises:
+            FerruleError: It is refused: there is no such turn or question, a value is not allowed.
+        """
         ...
 
     def events(self) -> AsyncIterator[Outgoing]:
@@ -163,6 +190,13 @@ class Threads(Protocol):
 
     def history(self, thread_id: str) -> Sequence[HistoryItem]:
         """Read the model's side of a stored thread."""
+        ...
+
+    def turns(self, thread_id: str) -> Sequence[Turn]:
+        """Read the turns of a stored thread with their items, oldest first.
+
+        What an open session has acknowledged is among them. Raises `ThreadNotFoundError`.
+        """
         ...
 
 
@@ -227,6 +261,18 @@ class Kernel(Protocol):
         Raises:
             FerruleError: It is not installed, or cannot work with its settings.
         """
+        ...
+
+    def transport(self, config: Config, name: str) -> Transport:
+        """Return a transport; raises `PluginError` where it is not installed."""
+        ...
+
+    def server(self, config: Config, name: str) -> ServerDriver:
+        """Return the driver of a server; raises `PluginError` where it is not installed."""
+        ...
+
+    async def rpc_methods(self, config: Config) -> Sequence[RpcMethod]:
+        """Gather the methods that plugins add to servers; of namesakes the first is kept."""
         ...
 
 

@@ -14,7 +14,7 @@ from ferrule_hookspecs.policies import ApprovalPolicy, SandboxPolicy
 
 
 class TurnStartParams(TypedDict):
-    """Input for a turn. All but `outputSchema` sticks to the thread."""
+    """Input for a turn. All but `outputSchema` and `clientUserMessageId` sticks to the thread."""
 
     threadId: str
     input: list[UserInput]
@@ -23,8 +23,11 @@ class TurnStartParams(TypedDict):
     summary: NotRequired[str | None]
     cwd: NotRequired[str | None]
     approvalPolicy: NotRequired[ApprovalPolicy | None]
+    approvalsReviewer: NotRequired[str | None]
     sandboxPolicy: NotRequired[SandboxPolicy | None]
+    serviceTier: NotRequired[str | None]
     outputSchema: NotRequired[dict[str, object] | None]
+    clientUserMessageId: NotRequired[str | None]
 
 
 class TurnStart(TypedDict):
@@ -41,6 +44,7 @@ class TurnSteerParams(TypedDict):
     threadId: str
     input: list[UserInput]
     expectedTurnId: NotRequired[str | None]
+    clientUserMessageId: NotRequired[str | None]
 
 
 class TurnSteer(TypedDict):
@@ -49,6 +53,28 @@ class TurnSteer(TypedDict):
     id: str
     method: Literal["turn/steer"]
     params: TurnSteerParams
+
+
+class SettingsUpdateParams(TypedDict):
+    """What is to change for the turns to come; what is absent or None stays."""
+
+    threadId: str
+    model: NotRequired[str | None]
+    effort: NotRequired[str | None]
+    summary: NotRequired[str | None]
+    cwd: NotRequired[str | None]
+    approvalPolicy: NotRequired[ApprovalPolicy | None]
+    approvalsReviewer: NotRequired[str | None]
+    sandboxPolicy: NotRequired[SandboxPolicy | None]
+    serviceTier: NotRequired[str | None]
+
+
+class SettingsUpdate(TypedDict):
+    """Change what sticks to the thread without starting a turn."""
+
+    id: str
+    method: Literal["thread/settings/update"]
+    params: SettingsUpdateParams
 
 
 class TurnInterruptParams(TypedDict):
@@ -96,6 +122,52 @@ class Rollback(TypedDict):
     params: RollbackParams
 
 
+class NameSetParams(TypedDict):
+    """A thread's new name."""
+
+    threadId: str
+    name: str
+
+
+class NameSet(TypedDict):
+    """Name the thread."""
+
+    id: str
+    method: Literal["thread/name/set"]
+    params: NameSetParams
+
+
+class InjectItemsParams(TypedDict):
+    """Items of the model's side, in the form of the Responses API."""
+
+    threadId: str
+    items: list[dict[str, object]]
+
+
+class InjectItems(TypedDict):
+    """Put items at the end of the history; no turn is started."""
+
+    id: str
+    method: Literal["thread/inject_items"]
+    params: InjectItemsParams
+
+
+class ShellCommandParams(TypedDict):
+    """A command line of the user's own; `timeoutMs` None means the tool's default."""
+
+    threadId: str
+    command: str
+    timeoutMs: NotRequired[int | None]
+
+
+class ShellCommand(TypedDict):
+    """Run the user's own command without the sandbox, in the running turn or one of its own."""
+
+    id: str
+    method: Literal["thread/shellCommand"]
+    params: ShellCommandParams
+
+
 class AnswerParams(TypedDict):
     """The result a client gives to a question, in the form the question's method defines."""
 
@@ -120,4 +192,16 @@ class Shutdown(TypedDict):
     params: ThreadParams
 
 
-Op = TurnStart | TurnSteer | TurnInterrupt | CompactStart | Rollback | RequestAnswer | Shutdown
+Op = (
+    TurnStart
+    | TurnSteer
+    | TurnInterrupt
+    | SettingsUpdate
+    | NameSet
+    | InjectItems
+    | ShellCommand
+    | CompactStart
+    | Rollback
+    | RequestAnswer
+    | Shutdown
+)

@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ferrule_hookspecs.history import HistoryItem
-    from ferrule_hookspecs.host import Kernel
     from ferrule_hookspecs.provider import ModelProvider, ModelRequest
 
 HOOK_GROUP: Final = "ferrule.plugins"
@@ -18,6 +17,7 @@ SLOT_GROUPS: Final[tuple[str, ...]] = (
     "ferrule.sandboxes",
     "ferrule.reviewers",
     "ferrule.transports",
+    "ferrule.servers",
     "ferrule.providers",
     "ferrule.stores",
     "ferrule.compactors",
@@ -46,16 +46,6 @@ class Compactor(Protocol):
         reason: Literal["manual", "auto", "overflow"],
     ) -> CompactionResult:
         """Shorten the request's input; raises `FerruleError` rather than lose what matters."""
-        ...
-
-
-class Transport(Protocol):
-    """Serves a kernel to clients. Slot `ferrule.transports`; constructed with a `PluginContext`."""
-
-    name: str
-
-    async def serve(self, kernel: Kernel) -> None:
-        """Serve until cancelled."""
         ...
 
 

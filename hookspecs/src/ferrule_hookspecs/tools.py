@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 from ferrule_hookspecs.errors import ToolArgumentError, ToolError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from pydantic import BaseModel
 
-    from ferrule_hookspecs.events import Event
+    from ferrule_hookspecs.events import Event, ServerRequest
     from ferrule_hookspecs.history import ContentPart
     from ferrule_hookspecs.items import ThreadItem
     from ferrule_hookspecs.permissions import AdditionalPermissions
@@ -174,6 +174,8 @@ class ToolContext(Protocol):
         cwd: Absolute working directory of the turn.
         sandbox: The sandbox of this attempt.
         output_token_limit: Upper bound on what the model reads back, in tokens.
+        ask_client: Puts a question to the client and awaits its result; None when no client of
+            this session can answer. The question's `id` is filled in by the session.
     """
 
     thread_id: str
@@ -181,6 +183,7 @@ class ToolContext(Protocol):
     cwd: str
     sandbox: SandboxSession
     output_token_limit: int
+    ask_client: Callable[[ServerRequest], Awaitable[Mapping[str, object]]] | None
 
     def emit(self, event: Event) -> None:
         """Tell the session's clients something; also after the call has returned."""
@@ -211,6 +214,10 @@ class Tool(ABC):
     def __init__(self, context: PluginContext) -> None:
         """Keep the settings; nothing is started before the first call."""
         self.context = context
+
+    def user_command(self, command: str, timeout_ms: int | None) -> ToolCall | None:
+        """Return the call that runs a command line the user typed; None where it is no shell."""
+        return None
 
     def is_enabled(self) -> bool:
         """Whether the session's configuration offers this tool to the model."""

@@ -1,0 +1,1 @@
+"""Carries a server over HTTP requests and server-sent events."""

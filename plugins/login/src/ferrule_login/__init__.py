@@ -1,0 +1,1 @@
+"""Signs in to model providers and keeps what they hand out."""

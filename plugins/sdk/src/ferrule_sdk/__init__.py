@@ -1,0 +1,1 @@
+"""Ferrule as a library: threads, turns and streaming items from Python."""

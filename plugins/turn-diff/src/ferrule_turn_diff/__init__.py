@@ -1,0 +1,1 @@
+"""Tells what a turn changed in the workspace, whoever changed it."""
