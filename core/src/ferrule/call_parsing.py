@@ -20,7 +20,9 @@ _TOO_DEEP: Final = "failed to parse function arguments: they are nested too deep
 
 def requested_name(item: CallItem) -> str:
     """The name the model used, with its namespace in front."""
-    return item.get("namespace", "") + item["name"] if "namespace" in item else item["name"]
+    namespace = item.get("namespace") or ""
+    glue = "__" if namespace and not namespace.endswith("__") else ""
+    return f"{namespace}{glue}{item['name']}"
 
 
 def output_item(item: CallItem, output: str | list[ContentPart]) -> CallOutputItem:

@@ -106,6 +106,12 @@ class OwnedProcess:
             except OSError as error:
                 raise BrokenPipeError(errno.EPIPE, "the input of the command is closed") from error
 
+    def close_input(self) -> None:
+        """End its input, so that a program that reads to the end can finish."""
+        if self._input is not None:
+            os.close(self._input)
+            self._input = None
+
     async def wait(self) -> int:
         """Await its end; exit code, or 128 + n when signal n ended it.
 
@@ -167,9 +173,7 @@ class OwnedProcess:
         if self._unwatch is not None:
             self._unwatch()
             self._unwatch = None
-        if self._input is not None:
-            os.close(self._input)
-            self._input = None
+        self.close_input()
         try:
             if self._on_end is not None:
                 self._on_end(self)
@@ -221,7 +225,7 @@ def start(launch: Launch, *, tty: bool, open_stdin: bool) -> OwnedProcess:
             cwd=launch.cwd,
             stdin=stdin,
             stdout=theirs,
-            stderr=theirs,
+            stderr=theirs if launch.stderr is None else launch.stderr,
             pass_fds=launch.pass_fds,
             start_new_session=True,
             bufsize=0,

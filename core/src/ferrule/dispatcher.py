@@ -17,7 +17,7 @@ import anyio
 from ferrule.abandonable import AbandonableCall
 from ferrule.containment import FAULTS, is_cancelled
 from ferrule.loading import load_target
-from ferrule_hookspecs.errors import PluginError
+from ferrule_hookspecs.errors import PluginError, SessionRefusedError
 from ferrule_hookspecs.markers import PATIENCE, REPLAYABLE
 from ferrule_hookspecs.review import Verdict
 
@@ -194,6 +194,8 @@ class Dispatcher:
                 if is_cancelled():
                     raise
                 fault = f"hook {name} raised CancelledError"
+            except SessionRefusedError:
+                raise
             except FAULTS as error:
                 fault = _describe(name, error)
         fault = fault or f"hook {name} did not answer within {scope.deadline - started:.3g} s"

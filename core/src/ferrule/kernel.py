@@ -9,6 +9,7 @@ from ferrule.manager import PluginManager
 from ferrule.model_facts import known_models
 from ferrule.policy import mode_to_policy, resolve_policy
 from ferrule.processes import ProcessOwner
+from ferrule.runtime import LocalRuntime
 from ferrule.thread_service import ThreadService
 from ferrule_hookspecs.plugins import PluginContext
 
@@ -38,6 +39,7 @@ class LocalKernel:
         self._host = host
         self.group = group
         self.owner = ProcessOwner()
+        self.runtime = LocalRuntime(group, self.owner, self._report)
         self._service = ThreadService(self)
         self.threads: Threads = self._service
         self._store: ThreadStore | None = None
@@ -156,7 +158,9 @@ class LocalKernel:
 
     async def rpc_methods(self, config: Config) -> list[RpcMethod]:
         """Gather the methods that plugins add to servers; of namesakes the first is kept."""
-        context = PluginContext(self.home, config.values, environ=self.environ)
+        context = PluginContext(
+            self.home, config.values, environ=self.environ, runtime=self.runtime
+        )
         answers = await self.manager(config.values).hooks.gather(
             "ferrule_rpc_methods", context=context
         )

@@ -30,7 +30,13 @@ from ferrule.reviewers import reviewed
 from ferrule.turn_settings import check_allowed
 from ferrule_hookspecs.errors import ConfigError, FerruleError, PluginError, ToolError
 from ferrule_hookspecs.hooks import Notification, OutputReply
-from ferrule_hookspecs.review import ReviewContext, ReviewOutcome, ReviewRequest, Verdict
+from ferrule_hookspecs.review import (
+    Amendment,
+    ReviewContext,
+    ReviewOutcome,
+    ReviewRequest,
+    Verdict,
+)
 from ferrule_hookspecs.tools import Requirement, SandboxDeniedError, Tool, ToolCall, ToolResult
 
 if TYPE_CHECKING:
@@ -56,6 +62,11 @@ class CallRefusedError(FerruleError):
 class TurnCancelledError(FerruleError):
     """A reviewer answered `cancel`: the call is refused and the turn ends."""
 
+    def __init__(self, message: str, error_info: str = "") -> None:
+        """Keep the class of error that clients are told, if the reviewer named one."""
+        super().__init__(message)
+        self.error_info = error_info
+
 
 class _Question(NamedTuple):
     """Why approval is asked for."""
@@ -68,6 +79,8 @@ class _Question(NamedTuple):
     verdicts: Mapping[str, Verdict] = MappingProxyType({})
     permissions: AdditionalPermissions = NOTHING
     lasting: bool = False
+    offered: tuple[Amendment, ...] = ()
+    details: Mapping[str, object] = MappingProxyType({})
 
     @property
     def confinement(self) -> Confinement:
@@ -78,6 +91,16 @@ class _Question(NamedTuple):
     def asking(self) -> list[Verdict]:
         """The opinions because of which somebody is asked."""
         return [verdict for verdict in self.verdicts.values() if verdict.decision == "ask"]
+
+    @property
+    def amendments(self) -> tuple[Amendment, ...]:
+        """What may be changed for good by whoever accepts.
+
+        Where a plugin asks, a change that the tool offers would not answer it.
+        """
+        if self.asking:
+            return tuple(each for verdict in self.asking for each in verdict.amendments)
+        return self.offered
 
 
 class Outcome(NamedTuple):
@@ -244,6 +267,8 @@ class Orchestrator:
                 verdicts=verdicts,
                 permissions=wanted,
                 lasting=requirement.lasting,
+                offered=requirement.amendments,
+                details=requirement.details,
             )
         self._accepted(call, Verdict.allow("no approval needed", policy_name(policy)), "policy")
         return None
@@ -287,7 +312,8 @@ class Orchestrator:
         if outcome["decision"] == "acceptForSession" and keeps:
             parts.memory.remember(call, parts.settings, question.confinement)
         if outcome["decision"] == "cancel":
-            raise TurnCancelledError(f"cancelled by {outcome['reviewer']}: {outcome['reason']}")
+            message = f"cancelled by {outcome['reviewer']}: {outcome['reason']}"
+            raise TurnCancelledError(message, outcome.get("errorInfo", ""))
         if outcome["decision"] not in _ACCEPTING:
             raise CallRefusedError(f"rejected by {outcome['reviewer']}: {outcome['reason']}")
         if question.lasting:
@@ -299,13 +325,12 @@ class Orchestrator:
         wanted = outcome.get("amendment")
         if not wanted or outcome["decision"] not in _ACCEPTING:
             return
-        for verdict in question.asking:
-            for amendment in verdict.amendments:
-                if [amendment.kind, *amendment.value] == list(wanted):
-                    await self._parts.hooks.observe(
-                        "ferrule_amendment", amendment=amendment, context=self._parts.context
-                    )
-                    return
+        for amendment in question.amendments:
+            if [amendment.kind, *amendment.value] == list(wanted):
+                await self._parts.hooks.observe(
+                    "ferrule_amendment", amendment=amendment, context=self._parts.context
+                )
+                return
         self._parts.recorder.warning(
             f"{outcome['reviewer']} accepted an amendment that was not offered: "
             f"{' '.join(wanted)}; it is not kept"
@@ -326,9 +351,10 @@ class Orchestrator:
             question.denial,
             question.verdicts,
             next((verdict.reviewer for verdict in question.asking if verdict.reviewer), ""),
-            tuple(amendment for verdict in question.asking for amendment in verdict.amendments),
+            question.amendments,
             question.permissions if any(question.permissions) else None,
             question.lasting,
+            question.details,
         )
         verdict = strictest(
             await parts.hooks.assess("ferrule_permission_request", request=request, turn=self._info)
@@ -472,6 +498,9 @@ def ended_item(
         changes["status"] = status
     if isinstance(output, str) and item["type"] == "commandExecution":
         changes["aggregatedOutput"] = output
+    if item["type"] == "mcpToolCall" and status != "completed":
+        # Clients know two ends of these only; why is in the error.
+        changes |= {"status": "failed", "error": {"message": str(output)}}
     if item["type"] == "dynamicToolCall":
         text = output if isinstance(output, str) else ""
         changes["success"] = status == "completed"

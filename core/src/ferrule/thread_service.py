@@ -147,6 +147,8 @@ class ThreadService:
             is_trusted=options.config.is_trusted,
             warn=recorder.warning,
             thread_file="" if opening.writer is None else str(opening.writer.path or ""),
+            emit=recorder.emit,
+            runtime=self._kernel.runtime,
         )
         manager = self._kernel.manager(values)
         plugins = PluginSet(manager, context, recorder.warning, options.config.allowed)

@@ -15,6 +15,10 @@ class PluginError(FerruleError):
     """A plugin is missing, broken, clashing or not trusted."""
 
 
+class SessionRefusedError(FerruleError):
+    """Something without which a session must not open is missing; no fault of the plugin."""
+
+
 class ThreadNotFoundError(FerruleError):
     """No thread with the given id or name is stored."""
 

@@ -260,6 +260,23 @@ class McpProgress(TypedDict):
     params: ProgressParams
 
 
+class McpStartupParams(TypedDict):
+    """How the start of an MCP server goes."""
+
+    threadId: str
+    name: str
+    status: Literal["starting", "ready", "failed", "cancelled"]
+    error: str | None
+    failureReason: NotRequired[None]
+
+
+class McpStartup(TypedDict):
+    """An MCP server is being started, was started, or could not be."""
+
+    method: Literal["mcpServer/startupStatus/updated"]
+    params: McpStartupParams
+
+
 class ErrorParams(TypedDict):
     """An error of a turn; `willRetry` tells whether the session goes on by itself."""
 
@@ -396,6 +413,7 @@ Event = (
     | SettingsUpdated
     | NameUpdated
     | McpProgress
+    | McpStartup
     | TokenUsageUpdated
     | ErrorEvent
     | Warning

@@ -5,11 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from ferrule_hookspecs.events import Event
+    from ferrule_hookspecs.sandbox import Launch
+    from ferrule_hookspecs.tools import Process
+
+
+class Runtime(Protocol):
+    """What a running kernel keeps for plugins whose programs outlive a call: as long as itself."""
+
+    async def spawn(self, launch: Launch, *, open_stdin: bool = False) -> Process:
+        """Start a program that ends with the kernel at the latest, however that ends.
+
+        Raises:
+            OSError: It could not be started.
+        """
+        ...
+
+    def start(self, function: Callable[[], Awaitable[None]], name: str) -> None:
+        """Run something in the background until it ends; it is cancelled with the kernel.
+
+        What it raises is reported under `name` and ends nothing else.
+        """
+        ...
 
 
 def _ignore(message: str) -> None:
     """Warn nobody: outside of a session there is nobody to warn."""
+
+
+def _unheard(event: Event) -> None:
+    """Tell nobody: outside of a session there are no clients."""
 
 
 class PluginContext(NamedTuple):
@@ -29,6 +59,8 @@ class PluginContext(NamedTuple):
         warn: Tells whoever uses the session one sentence; outside of one it does nothing.
         thread_file: The file the thread is written to; empty where there is none.
         name: With reviewers: what it was asked for as, such as `command:lint`.
+        emit: Tells the session's clients something; outside of one it does nothing.
+        runtime: Keeps programs and background work; None where no kernel runs.
     """
 
     home: Path
@@ -43,6 +75,8 @@ class PluginContext(NamedTuple):
     warn: Callable[[str], None] = _ignore
     thread_file: str = ""
     name: str = ""
+    emit: Callable[[Event], None] = _unheard
+    runtime: Runtime | None = None
 
     def table(self, *keys: str) -> Mapping[str, object]:
         """Return a nested table of the configuration, empty where there is none."""

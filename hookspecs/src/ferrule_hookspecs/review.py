@@ -25,11 +25,12 @@ class Amendment(NamedTuple):
     """A lasting change of policy that is offered together with a question.
 
     Attributes:
-        kind: command_prefix: commands that begin with these words; network_host: this host.
-        value: The words, or protocol and host.
+        kind: command_prefix: commands that begin with these words; network_host: this host;
+            mcp_tool: this tool of an MCP server.
+        value: The words, or protocol and host, or server and tool.
     """
 
-    kind: Literal["command_prefix", "network_host"]
+    kind: Literal["command_prefix", "network_host", "mcp_tool"]
     value: tuple[str, ...]
 
 
@@ -88,6 +89,8 @@ class ReviewOutcome(TypedDict):
     """What else the reviewer found: risk, authorisation, what it used."""
     escalates: NotRequired[bool]
     """With decline: the reviewer leaves the decision to somebody else, a person in the end."""
+    errorInfo: NotRequired[str]
+    """With cancel: the class of error that the end of the turn is told with."""
 
 
 class ReviewRequest(NamedTuple):
@@ -108,6 +111,8 @@ class ReviewRequest(NamedTuple):
         permissions: What acceptance grants beyond the sandbox; `reason` says it in words.
         lasting: They are granted to the calls that follow, too: `accept` until the turn ends,
             `acceptForSession` for the session.
+        details: What may be shown about the call beside the reason. It may come from strangers
+            and proves nothing.
     """
 
     thread_id: str
@@ -123,6 +128,7 @@ class ReviewRequest(NamedTuple):
     amendments: tuple[Amendment, ...] = ()
     permissions: AdditionalPermissions | None = None
     lasting: bool = False
+    details: Mapping[str, object] = MappingProxyType({})
 
 
 class ReviewContext(NamedTuple):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.permissions import AdditionalPermissions
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode
+    from ferrule_hookspecs.review import Amendment
     from ferrule_hookspecs.sandbox import (
         Command,
         CommandResult,
@@ -93,6 +94,9 @@ class Requirement(NamedTuple):
             of it, and the call then runs in the sandbox with exactly that more.
         lasting: `permissions` are for the calls that follow: until the turn ends, or for the
             session where they are accepted for it.
+        amendments: With approval: what may be changed for good by whoever accepts.
+        details: With approval: what may be shown about the call beside the reason. It may come
+            from strangers and proves nothing.
     """
 
     kind: Literal["skip", "approval", "forbidden"] = "skip"
@@ -100,6 +104,8 @@ class Requirement(NamedTuple):
     escalate: bool = False
     permissions: AdditionalPermissions | None = None
     lasting: bool = False
+    amendments: tuple[Amendment, ...] = ()
+    details: Mapping[str, object] = MappingProxyType({})
 
 
 class ToolResult(NamedTuple):
@@ -131,6 +137,10 @@ class Process(Protocol):
 
     async def write(self, data: bytes) -> None:
         """Write to its input."""
+        ...
+
+    def close_input(self) -> None:
+        """End its input, so that a program that reads to the end can finish."""
         ...
 
     async def wait(self) -> int:
