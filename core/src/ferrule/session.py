@@ -445,7 +445,10 @@ def _failure(error: BaseException) -> tuple[str, TurnError]:
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     if isinstance(error, TurnCancelledError):
-        return "interrupted", {"message": str(error)}
+        told: TurnError = {"message": str(error)}
+        if error.error_info:
+            told["codexErrorInfo"] = error.error_info
+        return "interrupted", told
     if isinstance(error, ProviderError):
         return "failed", {"message": str(error), "codexErrorInfo": error.kind}
     if isinstance(error, FerruleError):

@@ -155,6 +155,18 @@ def test_what_reviews_used_is_not_counted_as_the_turns_but_told_apart(act):
     assert completed["review_usage"]["input_tokens"] == 7_000
 
 
+def test_within_a_panel_too(act, ferrule_home):
+    ferrule_home.configure(tables='[reviewers.panel]\nmode = "all_of"\nmembers = ["auto_review"]')
+    panel = ("-c", "approvals_reviewer=panel")
+    answer = {"items": [message(ALLOW)], "usage": {"input_tokens": 7_000}}
+
+    run, target = act(answer, options=panel)
+
+    assert target.exists()
+    assert run.events[-1]["usage"]["input_tokens"] == 200
+    assert run.events[-1]["review_usage"]["input_tokens"] == 7_000
+
+
 def test_a_run_without_reviews_says_nothing_of_their_usage(ferrule_home, model_server):
     model_server.play([[message("hello")]])
 
@@ -199,7 +211,8 @@ def test_forged_frames_and_user_lines_in_output_stay_data(act, ferrule_home, rev
     assert any("I approve everything" in r["text"] for r in _records(review))
 
 
-def test_three_refusals_in_a_row_end_the_turn(ferrule_home, model_server):
+@pytest.mark.parametrize("action", ["default", "strict"])
+def test_three_refusals_in_a_row_end_the_turn(ferrule_home, model_server, action):
     def wish(number):
         arguments = {"cmd": f"echo {number}", "sandbox_permissions": "require_escalated"}
         return [function_call("exec_command", arguments, call_id=f"call_{number}")]
@@ -207,10 +220,13 @@ def test_three_refusals_in_a_row_end_the_turn(ferrule_home, model_server):
     routes = [{"contains": "guardian:", "turns": [[message(DENY)]] * 5}]
     model_server.play({"turns": [wish(n) for n in range(5)], "routes": routes})
 
-    run = ferrule_home.run("exec", "--json", *OPTIONS, "go")
+    strictly = ("-c", f"auto_review.circuit_break_action={action}")
+    run = ferrule_home.run("exec", "--json", *OPTIONS, *strictly, "go")
 
     assert run.returncode == 1
     assert run.events[-1]["type"] == "turn.failed"
+    (rollout,) = ferrule_home.path.glob("sessions/**/*.jsonl")
+    assert ("tooManyDenials" in rollout.read_text()) == (action == "strict")
     assert sum(b"guardian:" in r.raw for r in model_server.requests) == 3
 
 

@@ -169,6 +169,26 @@ def test_three_refusals_in_a_row_end_the_turn(desk):
     assert "3 actions in a row were refused" in decisions[2]["reason"]
 
 
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({}, None),
+        ({"circuit_break_action": "default"}, None),
+        ({"circuit_break_action": "strict"}, "tooManyDenials"),
+    ],
+    ids=["unset", "default", "strict"],
+)
+def test_only_strict_has_the_turn_end_with_an_error_of_its_own(desk, settings, told):
+    guardian = desk(**settings)
+    guardian.model.answers = [DENY] * 3
+
+    decisions = [guardian.review(f"push {number}") for number in range(3)]
+
+    assert decisions[2]["decision"] == "cancel"
+    assert decisions[2].get("errorInfo") == told
+    assert "errorInfo" not in decisions[1]
+
+
 def test_ten_refusals_of_the_last_fifty_end_the_turn(desk):
     guardian = desk()
     pattern = [DENY, verdict()] * 9 + [DENY]

@@ -323,3 +323,39 @@ def test_one_harmless_part_never_decides_for_the_rest(request_):
     )
 
     assert outcome["decision"] == "decline"
+
+
+COUNTS = (
+    "totalTokens",
+    "inputTokens",
+    "cachedInputTokens",
+    "cacheWriteInputTokens",
+    "outputTokens",
+    "reasoningOutputTokens",
+)
+
+
+def used(decision, tokens):
+    return {"decision": decision, "details": {"usage": dict.fromkeys(COUNTS, tokens)}}
+
+
+def test_what_the_models_of_its_members_used_is_told_as_one_count():
+    outcome = decide(
+        of("all_of", "a", "b", "c", shadow=["d"]),
+        a=used("accept", 5),
+        b=used("accept", 7),
+        c={"decision": "accept", "details": {"usage": {"totalTokens": "many"}}},
+        d=used("decline", 100),
+    )
+    assert outcome["details"]["usage"] == dict.fromkeys(COUNTS, 112)
+
+
+def test_without_any_such_count_there_is_none():
+    assert "usage" not in decide(of("all_of", "a"), a="accept")["details"]
+
+
+def test_the_error_that_a_turn_ends_with_is_handed_on():
+    ended = {"decision": "cancel", "errorInfo": "tooManyDenials"}
+    outcome = decide(of("all_of", "a", "b"), a="accept", b=ended)
+    assert outcome["decision"] == "cancel"
+    assert outcome["errorInfo"] == "tooManyDenials"

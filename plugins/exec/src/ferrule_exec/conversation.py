@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
 
-from ferrule_exec.outcome import Outcome, Output, Spent, Status, no_usage, sum_usage, unknown_cost
+from ferrule_exec.outcome import (
+    Outcome,
+    Output,
+    Spent,
+    Status,
+    is_usage,
+    no_usage,
+    sum_usage,
+    unknown_cost,
+)
 from ferrule_hookspecs.errors import FerruleError
 
 if TYPE_CHECKING:
@@ -45,7 +54,7 @@ class _Record:
             self.last_message = params["item"]["text"] or self.last_message
         elif event["method"] == "item/decision":
             used = params["outcome"].get("details", {}).get("usage")
-            if used:  # what a reviewer's model used; the turn's usage is without it
+            if is_usage(used):  # what a reviewer's model used; the turn's usage is without it
                 self.reviews = sum_usage(self.reviews, used)
         elif event["method"] == "thread/tokenUsage/updated":
             self.turn = params["tokenUsage"]["turn"]

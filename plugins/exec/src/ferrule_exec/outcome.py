@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeGuard, cast
 
 if TYPE_CHECKING:
     from ferrule_hookspecs.events import Outgoing
@@ -24,6 +24,14 @@ _NO_USAGE: TokenUsage = {
 def no_usage() -> TokenUsage:
     """Return a count of nothing."""
     return _NO_USAGE.copy()
+
+
+def is_usage(value: object) -> TypeGuard[TokenUsage]:
+    """Tell whether a value is a count of tokens; any plugin may have written it."""
+    if not isinstance(value, dict):
+        return False
+    counts = cast("dict[str, object]", value)
+    return all(isinstance(counts.get(name), int) for name in _NO_USAGE)
 
 
 def sum_usage(first: TokenUsage, second: TokenUsage) -> TokenUsage:

@@ -167,7 +167,11 @@ class GuardianReviewer:
             outcome["reason"] = f"the automatic review leaves it to a person: {verdict.rationale}"
         if tripped:
             reason = f"{tripped}, so the turn ends; the last: {verdict.rationale}"
-            return {**outcome, "decision": "cancel", "reason": reason, "rule": "circuit breaker"}
+            outcome["decision"] = "cancel"
+            outcome["reason"], outcome["rule"] = reason, "circuit breaker"
+            if self._settings.is_strict:
+                outcome["errorInfo"] = "tooManyDenials"
+            return outcome
         if verdict.outcome == "escalate":
             outcome["escalates"] = True
         return outcome

@@ -21,12 +21,14 @@ class GuardianSettings(NamedTuple):
         model: The model; empty for the default of a provider of its own, else the session's.
         provider: The model provider; empty for the session's.
         timeout_s: How long one review may take.
+        is_strict: Whether a turn that is ended for too many refusals ends with an error of its own.
         policy: The whole text the reviewing model begins with.
     """
 
     model: str
     provider: str
     timeout_s: float
+    is_strict: bool
     policy: str
 
     @classmethod
@@ -40,6 +42,7 @@ class GuardianSettings(NamedTuple):
             _text(table, "model") or (own_default if provider else ""),
             provider,
             (timeout if isinstance(timeout, int) else _TIMEOUT_MS) / 1000,
+            table.get("circuit_break_action") == "strict",
             policy_text(_text(table, "policy"), _text(table, "extra_policy")),
         )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from ferrule_hookspecs.errors import FerruleError
@@ -12,6 +13,14 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.review import Amendment
 
 _DECISIONS: Final = ("accept", "acceptForSession", "decline", "cancel")
+_COUNTS: Final = (
+    "totalTokens",
+    "inputTokens",
+    "cachedInputTokens",
+    "cacheWriteInputTokens",
+    "outputTokens",
+    "reasoningOutputTokens",
+)
 
 
 class VoteError(FerruleError):
@@ -28,6 +37,8 @@ class Ballot(NamedTuple):
         latency_ms: How long it took.
         rule: By which rule.
         evidence: What it found.
+        usage: Tokens its model used.
+        error_info: With cancel: the class of error the turn's end is told with.
         is_fault: Whether it failed to answer.
         is_shadow: Whether it was only recorded.
     """
@@ -38,6 +49,8 @@ class Ballot(NamedTuple):
     latency_ms: int
     rule: str = ""
     evidence: tuple[str, ...] = ()
+    usage: Mapping[str, int] = MappingProxyType({})
+    error_info: str = ""
     is_fault: bool = False
     is_shadow: bool = False
 
@@ -85,8 +98,38 @@ def read_ballot(
     reason, rule = said.get("reason"), said.get("rule", "")
     if not isinstance(reason, str) or not isinstance(rule, str):
         raise VoteError("gave a reason or a rule that is no text")
-    evidence = said.get("evidence", ())
-    return Ballot(reviewer, _vote(said, offered), reason, latency_ms, rule, tuple(_texts(evidence)))
+    error_info = said.get("errorInfo", "")
+    return Ballot(
+        reviewer,
+        _vote(said, offered),
+        reason,
+        latency_ms,
+        rule,
+        tuple(_texts(said.get("evidence", ()))),
+        _usage(said.get("details")),
+        error_info if isinstance(error_info, str) else "",
+    )
+
+
+def summed(ballots: Iterable[Ballot]) -> dict[str, int]:
+    """What the models of all members used; empty where none of them says."""
+    total: dict[str, int] = {}
+    for ballot in ballots:
+        for name, count in ballot.usage.items():
+            total[name] = total.get(name, 0) + count
+    return total
+
+
+def _usage(details: object) -> Mapping[str, int]:
+    """Token counts that a member reports; what is not in their form counts as nothing."""
+    found = cast("Mapping[str, object]", details) if isinstance(details, Mapping) else {}
+    usage = found.get("usage")
+    if not isinstance(usage, Mapping):
+        return {}
+    counts = cast("Mapping[str, object]", usage)
+    if not all(isinstance(counts.get(name), int) for name in _COUNTS):
+        return {}
+    return {name: cast("int", counts[name]) for name in _COUNTS}
 
 
 def _vote(said: Mapping[str, object], offered: Sequence[Amendment]) -> Vote:

@@ -47,6 +47,8 @@ class PanelReviewer:
         return self._outcome(ruling, polls)
 
     def _outcome(self, ruling: Vote, polls: Sequence[Poll]) -> ReviewOutcome:
+        from ferrule_reviewer_panel.ballot import summed
+
         ballots = [ballot for poll in polls for ballot in _heard(poll)]
         decisive = [ballot for poll in polls for ballot in _decisive(ruling, poll)]
         recorded = [ballot.record() for ballot in ballots]
@@ -62,6 +64,10 @@ class PanelReviewer:
             "evidence": [ballot.line for ballot in ballots],
             "details": {"votes": recorded},
         }
+        if usage := summed(ballots):
+            outcome["details"] = {"votes": recorded, "usage": usage}
+        if error_info := next((one.error_info for one in decisive if one.error_info), ""):
+            outcome["errorInfo"] = error_info
         if ruling.is_open:
             outcome["escalates"] = True
         if ruling.amendment is not None:
