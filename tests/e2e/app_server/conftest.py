@@ -1,0 +1,154 @@
+"""Runs recorded conversations against `ferrule app-server` and says how the outcome differs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+RECORDED = ROOT.parent / "shared" / "conformance" / "app-server"
+TRANSCRIPTS = RECORDED / "transcripts"
+FERRULE = Path(os.environ.get("FERRULE_TEST_EXECUTABLE", Path(sys.executable).with_name("ferrule")))
+DIFFERENCES = Path(__file__).with_name("differences.toml")
+DRIVER = ("drive_app_server.py", "mock2.py", "demo_mcp.py", "validate_transcript.py")
+
+
+def scenario_names() -> list[str]:
+    return sorted(path.stem for path in TRANSCRIPTS.glob("*.jsonl"))
+
+
+def pytest_generate_tests(metafunc):
+    if "scenario" not in metafunc.fixturenames:
+        return
+    slow = set(tomllib.loads(DIFFERENCES.read_text())["slow"])
+    metafunc.parametrize(
+        "scenario",
+        [pytest.param(n, marks=[pytest.mark.slow] * (n in slow)) for n in scenario_names()],
+    )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of driving a scenario: the lines that differ, and what went wrong on the way."""
+
+    differences: list[str]
+    faults: list[str]
+
+
+class Recorded:
+    """The recorded conversations, their driver, and the list of intended differences."""
+
+    def __init__(self) -> None:
+        self.scenarios = scenario_names()
+        self.listed = tomllib.loads(DIFFERENCES.read_text())
+
+    def pending(self, scenario: str) -> int | None:
+        return self.listed["scenario"].get(scenario, {}).get("pending")
+
+    def run(self, scenario: str) -> Outcome:
+        # Outside of /tmp, which commands may write to.
+        base = Path(tempfile.mkdtemp(prefix="app-server-", dir="/var/tmp"))
+        try:
+            return self._run(scenario, base)
+        finally:
+            shutil.rmtree(base, ignore_errors=True)
+
+    def _run(self, scenario: str, base: Path) -> Outcome:
+        driver = self._driver(base / "driver")
+        out = base / "out"
+        arguments = ["run", "--server", f"{FERRULE} app-server", "--only", scenario]
+        arguments += ["--out", out, "--work", base / "work", "--env", "FERRULE_HOME={home}"]
+        arguments += ["--mock-port", str(free_port()), "--port", str(free_port())]
+        if scenario in self.listed["over_websocket"]:
+            arguments += ["--transport", "ws"]
+        done = python(driver / DRIVER[0], *arguments)
+        transcript = out / f"{scenario}.jsonl"
+        if not transcript.exists():
+            return Outcome([], [f"the driver failed: {done.stdout}{done.stderr}"])
+        text = transcript.read_text()
+        faults = re.findall(r"SCENARIO FAILED: .*", text)
+        errors = out / f"{scenario}.stderr"
+        if errors.exists() and "Traceback" in errors.read_text():
+            faults.append(errors.read_text())
+        checked = python(
+            driver / DRIVER[3], "--schema", RECORDED / "schema-experimental", transcript
+        )
+        faults += re.findall(r"(?:INVALID .*|no schema: .*)", checked.stdout)
+        compared = python(
+            driver / DRIVER[0], "compare", TRANSCRIPTS / transcript.name, transcript, "--lenient"
+        )
+        lines = [line for line in compared.stdout.splitlines() if line[:1] in "~-+" and line[:1]]
+        return Outcome(lines, [fault for fault in faults if "client request" not in fault])
+
+    def _driver(self, folder: Path) -> Path:
+        """Copy the driver, with scripted answers going to our own form of the same request."""
+        folder.mkdir()
+        for name in DRIVER:
+            text = (RECORDED / name).read_text()
+            for each in self.listed["asks_for"]:
+                text = text.replace(each["recorded"], each["ours"])
+            (folder / name).write_text(text)
+        return folder
+
+    def complaints(self, scenario: str, found: list[str]) -> list[str]:
+        """Compare with the differences that are listed; what is listed must occur, too."""
+        entry = self.listed["scenario"].get(scenario, {})
+        own = [line for each in entry.get("difference", []) for line in each["lines"]]
+        everywhere = [line for each in self.listed["everywhere"] for line in each["lines"]]
+        timing = [line for each in entry.get("timing", []) for line in each["lines"]]
+        left = [line for line in found if not any(matches(each, line) for each in everywhere)]
+        unused = [each for each in own if not any(matches(each, line) for line in left)]
+        left = [line for line in left if not any(matches(each, line) for each in own + timing)]
+        gone = [f"listed, but does not occur any more: {each}" for each in unused]
+        return [f"not listed: {line}" for line in left] + gone
+
+
+def matches(expected: str, line: str) -> bool:
+    if expected.startswith("re:"):
+        return re.fullmatch(expected[3:], line) is not None
+    return expected == line
+
+
+PLAIN_ENVIRONMENT = {
+    name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ
+}
+
+
+def python(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env=PLAIN_ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def missing(reason: str) -> None:
+    """What a test needs is not here: a failure where everything is installed for the tests."""
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def recorded() -> Recorded:
+    if not TRANSCRIPTS.exists():
+        missing(f"the recorded conversations are not here ({RECORDED}); nothing was compared")
+    return Recorded()
