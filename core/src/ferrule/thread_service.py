@@ -21,6 +21,7 @@ from ferrule.model_facts import doubt_about, facts_about, with_model
 from ferrule.plugin_set import PluginSet
 from ferrule.policy import mode_to_policy
 from ferrule.recorder import Recorder
+from ferrule.services import LiveServices
 from ferrule.session import LiveSession
 from ferrule.session_parts import SessionParts, Settings
 from ferrule.transcript import (
@@ -137,6 +138,7 @@ class ThreadService:
         values = options.config.values
         queue = EventQueue()
         recorder = Recorder(opening.thread_id, opening.writer, queue)
+        services = LiveServices()
         context = PluginContext(
             self._kernel.home,
             values,
@@ -149,6 +151,7 @@ class ThreadService:
             thread_file="" if opening.writer is None else str(opening.writer.path or ""),
             emit=recorder.emit,
             runtime=self._kernel.runtime,
+            services=services,
         )
         manager = self._kernel.manager(values)
         plugins = PluginSet(manager, context, recorder.warning, options.config.allowed)
@@ -164,6 +167,7 @@ class ThreadService:
         self._kernel.listen(recorder.warning)
         parts.tools = {tool.name: tool for tool in await manager.session_tools(context)}
         conversation = await self._conversation(opening, parts)
+        services.bind(parts, conversation)
         session = LiveSession(
             thread,
             _facts(parts, plugins),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from ferrule_hookspecs.events import Event
     from ferrule_hookspecs.sandbox import Launch
+    from ferrule_hookspecs.services import SessionServices
     from ferrule_hookspecs.tools import Process
 
 
@@ -61,6 +62,7 @@ class PluginContext(NamedTuple):
         name: With reviewers: what it was asked for as, such as `command:lint`.
         emit: Tells the session's clients something; outside of one it does nothing.
         runtime: Keeps programs and background work; None where no kernel runs.
+        services: Asks a model, reads files, calls tools; None outside of a session.
     """
 
     home: Path
@@ -77,6 +79,7 @@ class PluginContext(NamedTuple):
     name: str = ""
     emit: Callable[[Event], None] = _unheard
     runtime: Runtime | None = None
+    services: SessionServices | None = None
 
     def table(self, *keys: str) -> Mapping[str, object]:
         """Return a nested table of the configuration, empty where there is none."""

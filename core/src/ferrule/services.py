@@ -1,0 +1,68 @@
+"""What a session does for its plugins when they ask. Satisfies the contract's `SessionServices`.
+
+Made before the plugins, which are given it, and bound once the session is built.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from ferrule.attempt import confined
+from ferrule.call_parsing import parse_call
+from ferrule.orchestrator import Orchestrator, TurnCancelledError
+from ferrule_hookspecs.errors import PluginError
+from ferrule_hookspecs.tools import ToolResult
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ferrule.conversation import Conversation
+    from ferrule.session_parts import SessionParts
+    from ferrule_hookspecs.history import CallItem
+    from ferrule_hookspecs.provider import ModelProvider
+    from ferrule_hookspecs.sandbox import FileSystem
+
+
+class LiveServices:
+    """The services of one session."""
+
+    def __init__(self) -> None:
+        self._session: tuple[SessionParts, Conversation] | None = None
+
+    def bind(self, parts: SessionParts, conversation: Conversation) -> None:
+        """Say which session it is."""
+        self._session = parts, conversation
+
+    def provider(self, name: str = "") -> ModelProvider:
+        """Open a model provider by its name, the session's for an empty one."""
+        return self._bound()[0].review_provider(name)
+
+    def files(self) -> FileSystem:
+        """Return files as the session's sandbox policy lets a call without approval use them."""
+        return confined(self._bound()[0]).files
+
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, object], *, call_id: str, turn_id: str
+    ) -> ToolResult:
+        """Call a tool of the session by name, the way every call goes."""
+        parts, conversation = self._bound()
+        item: CallItem = {
+            "type": "function_call",
+            "call_id": call_id,
+            "name": name,
+            "arguments": json.dumps(arguments, ensure_ascii=False, default=dict),
+        }
+        call = parse_call(item, parts.tools)
+        orchestrator = Orchestrator(parts, turn_id, conversation)
+        try:
+            outcome = await orchestrator.run(call)
+        except TurnCancelledError as error:  # it ends what asked for the call, not the turn
+            return ToolResult(str(error), success=False)
+        await orchestrator.report(outcome)
+        return outcome.result
+
+    def _bound(self) -> tuple[SessionParts, Conversation]:
+        if self._session is None:
+            raise PluginError("the session is not open yet: ask in a hook, not while it is built")
+        return self._session
