@@ -1,0 +1,1 @@
+"""Methods that are not about threads and turns: configuration, models, files, commands."""
