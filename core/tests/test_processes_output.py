@@ -173,3 +173,32 @@ def test_an_interrupt_passes_by_a_wrapper_that_leaves_the_terminal_to_its_comman
         return code, output
 
     assert anyio.run(main) == (9, b"^Ccaught\r\nlives\r\n")
+
+
+def test_stderr_can_be_read_apart():
+    async def main() -> tuple[bytes, bytes]:
+        owner = ProcessOwner()
+        process = await owner.spawn(launch("echo out; echo err >&2"), separate_stderr=True)
+        errors = await process.read_stderr()
+        while data := await process.read_stderr():
+            errors += data
+        output = await output_of(process)
+        await owner.aclose()
+        return output, errors
+
+    assert anyio.run(main) == (b"out\n", b"err\n")
+
+
+def test_a_terminal_has_a_size_that_can_be_changed():
+    async def main() -> list[bytes]:
+        owner = ProcessOwner()
+        script = "stty size; read line; stty size"
+        process = await owner.spawn(launch(script), tty=True, size=(30, 90))
+        first = await process.read()
+        process.resize(10, 20)
+        await process.write(b"\n")
+        rest = await output_of(process)
+        await owner.aclose()
+        return [first, rest.splitlines()[-1]]
+
+    assert anyio.run(main) == [b"30 90\r\n", b"10 20"]

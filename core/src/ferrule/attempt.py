@@ -41,7 +41,13 @@ class BoundSandbox:
     async def spawn(self, command: Command) -> Process:
         """Start a command; raises `SandboxUnavailableError` when the sandbox cannot start."""
         launch = self._backend.prepare(self.policy, command)
-        return await self._owner.spawn(launch, tty=command.tty, open_stdin=command.open_stdin)
+        return await self._owner.spawn(
+            launch,
+            tty=command.tty,
+            open_stdin=command.open_stdin,
+            size=command.size,
+            separate_stderr=command.separate_stderr,
+        )
 
     def classify(self, result: CommandResult) -> Denial | None:
         """Tell whether the sandbox made a command fail."""

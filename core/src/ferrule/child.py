@@ -10,13 +10,14 @@ import os
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
 import anyio.lowlevel
 
 from ferrule.lineage import kill_tree, process_table
-from ferrule.terminal import adopting_argv, open_terminal
+from ferrule.output_stream import OutputStream, resolve
+from ferrule.terminal import adopting_argv, open_terminal, set_size
 from ferrule_hookspecs.errors import FerruleError
 
 if TYPE_CHECKING:
@@ -24,69 +25,64 @@ if TYPE_CHECKING:
 
     from ferrule_hookspecs.sandbox import Launch
 
-_READ_SIZE: Final = 256 * 1024
 _PIPE_SIZE: Final = 1024 * 1024
 _F_SETPIPE_SZ: Final = 1031
-_DRAIN_SECONDS: Final = 0.1
 _WRITE_POLL_SECONDS: Final = 0.5
+
+
+class Streams(NamedTuple):
+    """What a command is given of descriptors.
+
+    Attributes:
+        tty: Whether it gets a terminal of `size`.
+        open_stdin: Whether a pipe is kept open for input.
+        size: Rows and columns of its terminal.
+        separate_stderr: Whether stderr has a pipe of its own; a terminal has one for both.
+    """
+
+    tty: bool = False
+    open_stdin: bool = False
+    size: tuple[int, int] = (24, 80)
+    separate_stderr: bool = False
+
+
+class _Ends(NamedTuple):
+    """Our ends of a command's descriptors."""
+
+    output: int
+    stderr: int | None
+    stdin: int | None
+    is_terminal: bool
 
 
 class OwnedProcess:
     """A running command; satisfies `ferrule_hookspecs.tools.Process`."""
 
-    def __init__(
-        self,
-        child: subprocess.Popen[bytes],
-        launch: Launch,
-        output: int,
-        stdin: int | None,
-    ) -> None:
+    def __init__(self, child: subprocess.Popen[bytes], launch: Launch, ends: _Ends) -> None:
         """Take over the descriptors."""
         self.pid = child.pid
         self.exit_code: int | None = None
         self._child = child
         self._launch = launch
-        self._output: int | None = output
-        self._input = stdin
+        self._output = OutputStream(ends.output, self._is_over)
+        self._stderr = None if ends.stderr is None else OutputStream(ends.stderr, self._is_over)
+        self._input = ends.stdin
+        self._is_terminal = ends.is_terminal
         self._ended = anyio.Event()
         self._fault: FerruleError | None = None
-        self._reader: asyncio.Future[None] | None = None
         self._on_end: Callable[[OwnedProcess], None] | None = None
         self._unwatch: Callable[[], None] | None = None
 
+    def _is_over(self) -> bool:
+        return self.exit_code is not None
+
     async def read(self) -> bytes:
-        """Await more output, stdout and stderr in one ordered stream; empty at its end.
+        """Await more output, stdout and stderr in one ordered stream; empty at its end."""
+        return await self._output.read()
 
-        A background process that keeps the output open does not prolong the stream: after the end
-        of the command itself, only what comes within a moment is read.
-        """
-        # Before the system call, because a cancellation after it would lose what was read.
-        await anyio.lowlevel.checkpoint()
-        is_draining = False
-        while self._output is not None:
-            data = _read_some(self._output)
-            if data:
-                return data
-            if data is not None or is_draining:
-                break
-            is_draining = self.exit_code is not None
-            await self._readable(self._output, _DRAIN_SECONDS if is_draining else None)
-        self.close_output()
-        return b""
-
-    async def _readable(self, descriptor: int, seconds: float | None) -> None:
-        """Wait for output, the end of the command, or the deadline."""
-        loop = asyncio.get_running_loop()
-        reader = self._reader = loop.create_future()
-        loop.add_reader(descriptor, _resolve, reader)
-        timer = None if seconds is None else loop.call_later(seconds, _resolve, reader)
-        try:
-            await reader
-        finally:
-            self._reader = None
-            loop.remove_reader(descriptor)
-            if timer is not None:
-                timer.cancel()
+    async def read_stderr(self) -> bytes:
+        """Await more of stderr, where it has a stream of its own; empty at its end."""
+        return await self._stderr.read() if self._stderr is not None else b""
 
     async def write(self, data: bytes) -> None:
         """Write to its input.
@@ -108,9 +104,18 @@ class OwnedProcess:
 
     def close_input(self) -> None:
         """End its input, so that a program that reads to the end can finish."""
+        if not self._is_terminal:
+            self._drop_input()
+
+    def _drop_input(self) -> None:
         if self._input is not None:
             os.close(self._input)
             self._input = None
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Change the size of its terminal; nothing happens where it has none."""
+        if self._input is not None and self._is_terminal:
+            set_size(self._input, rows, columns)
 
     async def wait(self) -> int:
         """Await its end; exit code, or 128 + n when signal n ended it.
@@ -173,7 +178,7 @@ class OwnedProcess:
         if self._unwatch is not None:
             self._unwatch()
             self._unwatch = None
-        self.close_input()
+        self._drop_input()
         try:
             if self._on_end is not None:
                 self._on_end(self)
@@ -183,28 +188,31 @@ class OwnedProcess:
             self._fault = error
         finally:
             self._ended.set()
-            if self._reader is not None:
-                _resolve(self._reader)
+            for stream in self._streams():
+                stream.command_ended()
+
+    def _streams(self) -> tuple[OutputStream, ...]:
+        return (self._output,) if self._stderr is None else (self._output, self._stderr)
 
     @property
     def is_open(self) -> bool:
         """Whether its output is still to be read."""
-        return self._output is not None
+        return any(stream.is_open for stream in self._streams())
 
     def close_output(self) -> None:
         """Give up the output, unless somebody waits for it: they will do so themselves."""
-        if self._output is not None and self._reader is None:
-            os.close(self._output)
-            self._output = None
+        for stream in self._streams():
+            stream.close()
 
 
-def start(launch: Launch, *, tty: bool, open_stdin: bool) -> OwnedProcess:
+def start(launch: Launch, streams: Streams) -> OwnedProcess:
     """Start a command as the leader of a session of its own."""
     opened: list[int] = []  # everything, until somebody else owns it
     try:
         argv, stdin, writer = launch.argv, subprocess.DEVNULL, None
-        if tty:
-            ours, theirs = open_terminal()
+        errors: int | None = None
+        if streams.tty:
+            ours, theirs = open_terminal(*streams.size)
             opened += (ours, theirs)
             if launch.adopts_terminal:
                 stdin = theirs
@@ -212,11 +220,11 @@ def start(launch: Launch, *, tty: bool, open_stdin: bool) -> OwnedProcess:
                 argv = adopting_argv(argv, theirs)
             writer = os.dup(ours)
             opened.append(writer)
+            stderr = theirs
         else:
-            ours, theirs = os.pipe()
-            opened += (ours, theirs)
-            _enlarge(ours)
-            if open_stdin:
+            ours, theirs = _pipe(opened)
+            errors, stderr = _pipe(opened) if streams.separate_stderr else (None, theirs)
+            if streams.open_stdin:
                 stdin, writer = os.pipe()
                 opened += (stdin, writer)
         child = subprocess.Popen(
@@ -225,30 +233,27 @@ def start(launch: Launch, *, tty: bool, open_stdin: bool) -> OwnedProcess:
             cwd=launch.cwd,
             stdin=stdin,
             stdout=theirs,
-            stderr=theirs if launch.stderr is None else launch.stderr,
+            stderr=stderr,
             pass_fds=launch.pass_fds,
             start_new_session=True,
             bufsize=0,
         )
-        for descriptor in (ours,) if writer is None else (ours, writer):
-            os.set_blocking(descriptor, False)
-            opened.remove(descriptor)
-        return OwnedProcess(child, launch, ours, writer)
+        for descriptor in (ours, errors, writer):
+            if descriptor is not None:
+                os.set_blocking(descriptor, False)
+                opened.remove(descriptor)
+        return OwnedProcess(child, launch, _Ends(ours, errors, writer, streams.tty))
     finally:
         for descriptor in opened:
             os.close(descriptor)
 
 
-def _read_some(descriptor: int) -> bytes | None:
-    """Read what is there: None when nothing is there yet, empty at the end."""
-    try:
-        return os.read(descriptor, _READ_SIZE)
-    except BlockingIOError:
-        return None
-    except OSError as error:
-        if error.errno == errno.EIO:  # what a terminal says when nobody holds it any more
-            return b""
-        raise
+def _pipe(opened: list[int]) -> tuple[int, int]:
+    """Open a pipe for output; returns our side and the command's side."""
+    ours, theirs = os.pipe()
+    opened += (ours, theirs)
+    _enlarge(ours)
+    return ours, theirs
 
 
 async def _writable(descriptor: int) -> None:
@@ -257,18 +262,13 @@ async def _writable(descriptor: int) -> None:
     # A duplicate, because the end of the command closes the original.
     copy = os.dup(descriptor)
     waiter = loop.create_future()
-    loop.add_writer(copy, _resolve, waiter)
+    loop.add_writer(copy, resolve, waiter)
     try:
         with anyio.move_on_after(_WRITE_POLL_SECONDS):
             await waiter
     finally:
         loop.remove_writer(copy)
         os.close(copy)
-
-
-def _resolve(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)
 
 
 def _enlarge(pipe: int) -> None:

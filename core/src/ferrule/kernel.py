@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from ferrule.attempt import BoundSandbox
+from ferrule.environment import command_environment
 from ferrule.manager import PluginManager
 from ferrule.model_facts import known_models
-from ferrule.policy import mode_to_policy, resolve_policy
+from ferrule.policy import mode_to_policy, policy_mode, resolve_policy
 from ferrule.processes import ProcessOwner
 from ferrule.runtime import LocalRuntime
 from ferrule.thread_service import ThreadService
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
     from ferrule.detached import Detached
     from ferrule.host import LocalHost
-    from ferrule_hookspecs.host import Assessment, Config, ConfigRequest, Threads
+    from ferrule_hookspecs.host import Assessment, Config, ConfigEdit, ConfigRequest, Threads
     from ferrule_hookspecs.models import ModelInfo
-    from ferrule_hookspecs.policies import SandboxMode
+    from ferrule_hookspecs.policies import SandboxMode, SandboxPolicy
     from ferrule_hookspecs.review import Reviewer
     from ferrule_hookspecs.sandbox import SandboxBackend
     from ferrule_hookspecs.serving import RpcMethod, ServerDriver, Transport
@@ -54,6 +55,24 @@ class LocalKernel:
         from ferrule.config import load_config
 
         return load_config(request, home=self.home, environ=self.environ)
+
+    def write_config(
+        self,
+        request: ConfigRequest,
+        edits: Sequence[ConfigEdit],
+        *,
+        expected_version: str | None = None,
+    ) -> Config:
+        """Change the user's configuration file: all edits or none."""
+        from ferrule.config.load import Places
+        from ferrule.config.write import write_config
+
+        places = Places(self.home, self.environ)
+        return write_config(request, places, edits, expected_version=expected_version)
+
+    def environment(self, config: Config, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The environment for a command outside of any thread."""
+        return command_environment(config.values, self.environ, extra)
 
     def manager(self, values: Mapping[str, object]) -> PluginManager:
         """Return the plugin manager of a configuration."""
@@ -93,6 +112,7 @@ class LocalKernel:
         cwd: str,
         *,
         mode: SandboxMode | None = None,
+        policy: SandboxPolicy | None = None,
         backend: str | None = None,
         extra_roots: Sequence[str] = (),
     ) -> SandboxSession:
@@ -105,23 +125,25 @@ class LocalKernel:
         from ferrule.turn_settings import check_allowed
 
         name = backend or str(config.values.get("sandbox_backend") or "auto")
+        if policy is not None:
+            mode = policy_mode(policy)
         if mode is not None:
             check_allowed("sandbox_mode", mode, config.allowed)
         if backend is not None:
             check_allowed("sandbox_backend", backend, config.allowed)
-        policy = resolve_policy(
-            mode_to_policy(config.values, mode),
+        resolved = resolve_policy(
+            policy or mode_to_policy(config.values, mode),
             cwd,
             environ=self.environ,
             home=self.home,
             extra_roots=extra_roots,
         )
-        key = (name, policy.unconfined, needed_features(policy))
+        key = (name, resolved.unconfined, needed_features(resolved))
         if key not in self._backends:
             context = PluginContext(self.home, config.values, cwd, environ=self.environ)
             manager = self.manager(config.values)
-            self._backends[key] = choose_backend(manager, name, context, policy, self._report)
-        return BoundSandbox(self._backends[key], policy, self.owner)
+            self._backends[key] = choose_backend(manager, name, context, resolved, self._report)
+        return BoundSandbox(self._backends[key], resolved, self.owner)
 
     async def models(self, config: Config) -> list[ModelInfo]:
         """Gather what plugins know about models, sorted by provider and name."""

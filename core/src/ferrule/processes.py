@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 import anyio
 
-from ferrule.child import OwnedProcess, start
+from ferrule.child import OwnedProcess, Streams, start
 from ferrule.lineage import (
     ProcessFacts,
     become_subreaper,
@@ -53,7 +53,13 @@ class ProcessOwner:
         _owners.add(self)
 
     async def spawn(
-        self, launch: Launch, *, tty: bool = False, open_stdin: bool = False
+        self,
+        launch: Launch,
+        *,
+        tty: bool = False,
+        open_stdin: bool = False,
+        size: tuple[int, int] = (24, 80),
+        separate_stderr: bool = False,
     ) -> OwnedProcess:
         """Start a command.
 
@@ -63,7 +69,7 @@ class ProcessOwner:
             OSError: It could not be started; `launch.cleanup` was called.
         """
         try:
-            process = self._start(launch, tty=tty, open_stdin=open_stdin)
+            process = self._start(launch, Streams(tty, open_stdin, size, separate_stderr))
         except BaseException:
             if launch.cleanup is not None:
                 launch.cleanup()
@@ -84,13 +90,13 @@ class ProcessOwner:
             launch.started()
         return process
 
-    def _start(self, launch: Launch, *, tty: bool, open_stdin: bool) -> OwnedProcess:
+    def _start(self, launch: Launch, streams: Streams) -> OwnedProcess:
         if self._is_closed:
             raise OSError(errno.ECANCELED, "the session has ended, nothing can be started any more")
         self._open = {process for process in self._open if process.is_open}
         become_subreaper()
         self._watchdog.start()
-        return start(launch, tty=tty, open_stdin=open_stdin)
+        return start(launch, streams)
 
     def alive(self) -> list[int]:
         """Return the commands that run and what ended commands left behind."""

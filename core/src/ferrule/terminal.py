@@ -6,22 +6,26 @@ import os
 import struct
 from typing import Final
 
-ROWS: Final = 24
-COLUMNS: Final = 80
 # A session leader without a terminal gets the first one it opens. Letting a shell do that keeps
 # code of ours out of the forked child, so that it can be started with vfork.
 _ADOPT: Final = 'exec "$@" <>"$0" >&0 2>&0'
 
 
-def open_terminal() -> tuple[int, int]:
-    """Open a terminal of 24 rows and 80 columns; returns our side and the command's side."""
-    import fcntl
+def open_terminal(rows: int, columns: int) -> tuple[int, int]:
+    """Open a terminal; returns our side and the command's side."""
     import pty
-    import termios
 
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    set_size(theirs, rows, columns)
     return ours, theirs
+
+
+def set_size(terminal: int, rows: int, columns: int) -> None:
+    """Tell a terminal, and whoever runs in it, how large it is."""
+    import fcntl
+    import termios
+
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
 def adopting_argv(argv: tuple[str, ...], terminal: int) -> tuple[str, ...]:

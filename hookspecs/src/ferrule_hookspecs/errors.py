@@ -31,6 +31,10 @@ class StoreError(FerruleError):
     """A stored thread cannot be read or written."""
 
 
+class ConfigConflictError(ConfigError):
+    """The configuration file is not the one that was to be changed: it was changed meanwhile."""
+
+
 class SandboxUnavailableError(FerruleError):
     """The sandbox itself could not start; the command did not run."""
 

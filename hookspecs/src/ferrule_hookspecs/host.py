@@ -58,6 +58,44 @@ class ConfigOrigin(NamedTuple):
     line: int | None = None
 
 
+class ConfigLayer(Protocol):
+    """What one source of the configuration says."""
+
+    @property
+    def name(self) -> str:
+        """What the layer is: defaults, environment, system, user, profile, project, -c …"""
+        ...
+
+    @property
+    def values(self) -> Mapping[str, object]:
+        """What it sets, as tables."""
+        ...
+
+    @property
+    def file(self) -> str | None:
+        """The file it was read from."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Changes with what it says; what `Kernel.write_config` compares."""
+        ...
+
+
+class ConfigEdit(NamedTuple):
+    """One change of the user's configuration file.
+
+    Attributes:
+        key: Dotted key, as in config.toml.
+        value: The new value; None takes the key out.
+        merge: A table is mixed into the one that is there.
+    """
+
+    key: str
+    value: object
+    merge: bool = False
+
+
 class Config(Protocol):
     """The effective configuration, its warnings, and where every value comes from.
 
@@ -74,6 +112,11 @@ class Config(Protocol):
     project_root: str
     is_trusted: bool
     allowed: Mapping[str, Sequence[str]]
+
+    @property
+    def layers(self) -> Sequence[ConfigLayer]:
+        """Everything that was read, lowest first."""
+        ...
 
     def get(self, key: str, default: object = None) -> object:
         """Return a value by dotted key."""
@@ -225,16 +268,43 @@ class Kernel(Protocol):
         """Read the configuration."""
         ...
 
+    def write_config(
+        self,
+        request: ConfigRequest,
+        edits: Sequence[ConfigEdit],
+        *,
+        expected_version: str | None = None,
+    ) -> Config:
+        """Change the user's configuration file: all edits or none; comments and order stay.
+
+        Returns:
+            The configuration as it is from now on.
+
+        Raises:
+            ConfigConflictError: The file's version is not the expected one.
+            ConfigError: The configuration would be invalid, or ask for what the administrator does
+                not allow.
+        """
+        ...
+
+    def environment(self, config: Config, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The environment for a command, `extra` merged in and the environment policy applied."""
+        ...
+
     def sandbox(
         self,
         config: Config,
         cwd: str,
         *,
         mode: SandboxMode | None = None,
+        policy: SandboxPolicy | None = None,
         backend: str | None = None,
         extra_roots: Sequence[str] = (),
     ) -> SandboxSession:
-        """Open the chosen sandbox for commands outside of any thread."""
+        """Open the chosen sandbox for commands outside of any thread.
+
+        `policy` or `mode` stand for the configured one, where the administrator allows them.
+        """
         ...
 
     async def models(self, config: Config) -> Sequence[ModelInfo]:

@@ -83,8 +83,11 @@ class Command(NamedTuple):
         argv: Program and arguments; surrogate escapes carry bytes that are not UTF-8.
         cwd: Absolute working directory.
         env: The whole environment.
-        tty: Whether it gets a terminal of 24 rows and 80 columns.
+        tty: Whether it gets a terminal of `size`.
         open_stdin: Whether a pipe is kept open for input; else it reads end of file.
+        size: Rows and columns of its terminal.
+        separate_stderr: Whether stderr is read by `Process.read_stderr` rather than with stdout; a
+            terminal has one stream for both.
     """
 
     argv: tuple[str, ...]
@@ -92,6 +95,8 @@ class Command(NamedTuple):
     env: Mapping[str, str]
     tty: bool = False
     open_stdin: bool = False
+    size: tuple[int, int] = (24, 80)
+    separate_stderr: bool = False
 
 
 class Launch(NamedTuple):

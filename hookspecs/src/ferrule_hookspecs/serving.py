@@ -145,6 +145,10 @@ class RpcClient(Protocol):
         """Send this client a notification."""
         ...
 
+    def start_soon(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Have something done beside the calls, until it ends or the client is gone."""
+        ...
+
     def on_close(self, callback: Callable[[], Awaitable[None]]) -> None:
         """Have something ended when the client is gone."""
         ...
@@ -159,6 +163,7 @@ class RpcCall(NamedTuple):
         kernel: The running kernel.
         config: The server's effective configuration as it is now.
         broadcast: Sends a notification to every client.
+        request: How the server reads configurations where a client says nothing else.
     """
 
     params: Mapping[str, object]
@@ -166,6 +171,7 @@ class RpcCall(NamedTuple):
     kernel: Kernel
     config: Config
     broadcast: Callable[[str, Mapping[str, object]], None]
+    request: ConfigRequest
 
 
 class RpcMethod(NamedTuple):
@@ -176,9 +182,16 @@ class RpcMethod(NamedTuple):
         handler: Answers a call with its result, or raises `RpcError` or any `FerruleError`.
         params: A `TypedDict` of the parameters; None takes anything, nothing included.
         experimental: Whether a client must have asked for experimental methods.
+        result: A `TypedDict` of the result, for the published schema.
+        notifications: What it may send, with a `TypedDict` of the parameters; for the schema too.
+        is_long: Whether a call may last until the client ends it; such calls do not count towards
+            what a client may have under way.
     """
 
     name: str
     handler: Callable[[RpcCall], Awaitable[Mapping[str, object]]]
     params: type | None = None
     experimental: bool = False
+    result: type | None = None
+    notifications: Mapping[str, type] = MappingProxyType({})
+    is_long: bool = False

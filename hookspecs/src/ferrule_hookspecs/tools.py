@@ -135,12 +135,23 @@ class Process(Protocol):
         """Await more output, stdout and stderr in one ordered stream; empty at its end."""
         ...
 
+    async def read_stderr(self) -> bytes:
+        """Await more of stderr, where it was asked for apart; empty at its end."""
+        ...
+
     async def write(self, data: bytes) -> None:
         """Write to its input."""
         ...
 
+    def resize(self, rows: int, columns: int) -> None:
+        """Change the size of its terminal; nothing happens where it has none."""
+        ...
+
     def close_input(self) -> None:
-        """End its input, so that a program that reads to the end can finish."""
+        """End its input, so that a program that reads to the end can finish.
+
+        A terminal stays open: who types there sends the character for the end.
+        """
         ...
 
     async def wait(self) -> int:

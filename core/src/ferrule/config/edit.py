@@ -17,12 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ferrule.config.layers import Layer, check_layer, parse_toml
-from ferrule.config.tables import MISSING, is_table, join_key, lookup
+from ferrule.config.provenance import key_path
+from ferrule.config.tables import MISSING, KeyPath, Table, is_list, is_table, join_key, lookup
 from ferrule_hookspecs.errors import ConfigError
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
     from tomlkit.container import Container
+
+    from ferrule_hookspecs.host import ConfigEdit
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,25 @@ class ConfigFileEditor:
             ConfigError: The file would no longer be a valid configuration, or cannot be written.
         """
         self._edit(lambda text: _with_value(text, path, value))
+
+    def apply(self, edits: Sequence[ConfigEdit], guard: Callable[[str, str], None]) -> None:
+        """Make several changes, all or none.
+
+        Args:
+            edits: The changes, in order.
+            guard: Called with the text before and after, while nobody else can write; whatever it
+                raises leaves the file as it is.
+
+        Raises:
+            ConfigError: The file would no longer be a valid configuration, or cannot be written.
+        """
+
+        def change(text: str) -> str:
+            changed = _with_edits(text, edits)
+            guard(text, changed)
+            return changed
+
+        self._edit(change)
 
     def unset(self, path: Sequence[str]) -> bool:
         """Remove a key; returns whether it was there."""
@@ -80,6 +102,37 @@ def _with_value(text: str, path: Sequence[str], value: object) -> str:
     document = tomlkit.parse(text)
     _set(document, path, value)
     return tomlkit.dumps(document)
+
+
+def _with_edits(text: str, edits: Sequence[ConfigEdit]) -> str:
+    for edit in edits:
+        path = key_path(edit.key)
+        if edit.value is None:
+            text = _without_value(text, path)
+        elif edit.merge and is_table(edit.value):
+            for inner, value in _leaves(edit.value, path):
+                text = _with_value(text, inner, value)
+        else:
+            text = _with_value(text, path, _without_nothing(edit.value))
+    return text
+
+
+def _leaves(table: Table, path: KeyPath) -> Iterator[tuple[KeyPath, object]]:
+    for key, value in table.items():
+        inner = (*path, key)
+        if is_table(value) and value:
+            yield from _leaves(value, inner)
+        elif value is not None:
+            yield inner, value
+
+
+def _without_nothing(value: object) -> object:
+    """Leave out what is None, for which TOML has no word."""
+    if is_table(value):
+        return {key: _without_nothing(each) for key, each in value.items() if each is not None}
+    if is_list(value):
+        return [_without_nothing(each) for each in value if each is not None]
+    return value
 
 
 def _without_value(text: str, path: Sequence[str]) -> str:

@@ -47,6 +47,15 @@ class Layer(NamedTuple):
         """Tell whether the layer sets a key."""
         return lookup(self.values, path) is not MISSING
 
+    @property
+    def version(self) -> str:
+        """Changes with the file's text; without a file, with the values."""
+        if self.file is not None:
+            return text_version(self.text)
+        import json
+
+        return text_version(json.dumps(self.values, sort_keys=True, default=str))
+
     def line(self, path: KeyPath) -> int | None:
         """Return the line of a key in the layer's file."""
         if self.file is None:
@@ -97,8 +106,24 @@ def read_layer(name: str, file: Path) -> Layer | None:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise ConfigError(f"{file}: the configuration cannot be read: {reason}") from error
+    return text_layer(name, file, text)
+
+
+def text_layer(name: str, file: Path, text: str) -> Layer:
+    """Take a file's text as a layer.
+
+    Raises:
+        ConfigError: It is not TOML.
+    """
     values = parse_toml(text, str(file))
     return Layer(name, _with_absolute_paths(values, file.parent), str(file), text)
+
+
+def text_version(text: str) -> str:
+    """Name a file's content, so that a writer can tell whether it is still what was read."""
+    from hashlib import sha256
+
+    return f"sha256:{sha256(text.encode()).hexdigest()}"
 
 
 def parse_toml(text: str, file: str) -> Table:

@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ferrule.config.defaults import default_layer, environment_layer
-from ferrule.config.layers import Layer, check_layer, read_layer, reject_legacy
+from ferrule.config.layers import (
+    Layer,
+    check_layer,
+    read_layer,
+    reject_legacy,
+    text_layer,
+)
 from ferrule.config.migration import migrate
 from ferrule.config.narrowing import narrow
 from ferrule.config.overrides import flag_layer, override_layers
@@ -45,11 +51,13 @@ class Places(NamedTuple):
         environ: The process environment.
         admin: The administrator's folder. Never taken from the environment: whoever sets that
             could step around the administrator.
+        user_text: What the user's file would say, for looking before it is written.
     """
 
     home: Path
     environ: Mapping[str, str]
     admin: Path = ADMIN_FOLDER
+    user_text: str | None = None
 
 
 class _Read(NamedTuple):
@@ -131,7 +139,7 @@ def _read_layers(request: ConfigRequest, places: Places) -> _Read:
     cwd = Path(request.cwd)
     files = [
         read_layer("system", places.admin / "config.toml"),
-        None if request.ignore_user else read_layer("user", places.home / "config.toml"),
+        None if request.ignore_user else _user_layer(places),
         _profile_layer(request.profile, places.home),
     ]
     below = [
@@ -148,6 +156,13 @@ def _read_layers(request: ConfigRequest, places: Places) -> _Read:
         warnings += migrate(layer)
         warnings += check_layer(layer, strict=request.strict)
     return _Read(below, above, managed, warnings)
+
+
+def _user_layer(places: Places) -> Layer | None:
+    file = places.home / "config.toml"
+    if places.user_text is None:
+        return read_layer("user", file)
+    return text_layer("user", file, places.user_text)
 
 
 def _profile_layer(profile: str | None, home: Path) -> Layer | None:
