@@ -15,7 +15,7 @@ MEMBERS = sorted(
 )
 
 # No plugins, but what several plugins of one kind share.
-LIBRARIES = {"ferrule-wire", "ferrule-confinement"}
+LIBRARIES = {"ferrule-wire", "ferrule-confinement", "ferrule-gate"}
 
 # No plugin either: it stands on the kernel, for programs that bring no other front end.
 SDK = "ferrule-sdk"

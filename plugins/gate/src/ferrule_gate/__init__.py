@@ -1,0 +1,1 @@
+"""What transports over a network share: who may come in, from where, and how much."""
