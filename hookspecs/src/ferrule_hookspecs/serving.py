@@ -145,6 +145,10 @@ class RpcClient(Protocol):
         """Send this client a notification."""
         ...
 
+    async def room(self) -> None:
+        """Wait while the client reads more slowly than it is told things."""
+        ...
+
     def start_soon(self, work: Callable[[], Awaitable[None]]) -> None:
         """Have something done beside the calls, until it ends or the client is gone."""
         ...
