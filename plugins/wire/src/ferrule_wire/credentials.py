@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from anyio.abc import Process
 
     from ferrule_wire.settings import ProviderSettings, TokenCommand
+    from ferrule_wire.signed_in import SignedIn
 
 _SHORTEST_SECRET: Final = 8
+_SIGN_IN_KEY: Final = "CODEX_API_KEY"
+"""Stands for a sign-in in one run; clients written for Codex set it."""
 _TELLTALES: Final = ("key", "token", "secret", "auth", "cookie", "password", "signature")
 
 
@@ -32,15 +35,19 @@ class Credentials:
         self._home = home
         self._token: str | None = None
         self._fetched_at = 0.0
+        self._signed_in: SignedIn | None = None
 
     @property
     def is_renewable(self) -> bool:
         """Whether a refused token can be fetched anew."""
-        return self._settings.token_command is not None
+        is_from_sign_in = self._signed_in is not None and self._signed_in.is_renewable
+        return self._settings.token_command is not None or is_from_sign_in
 
     def forget(self) -> None:
         """Drop a token the server refused."""
         self._token = None
+        if self._signed_in is not None:
+            self._signed_in.forget()
 
     async def headers(self) -> dict[str, str]:
         """Return the configured headers and the authorization.
@@ -50,9 +57,11 @@ class Credentials:
         """
         headers = dict(self._settings.http_headers)
         for name, variable in self._settings.env_http_headers.items():
-            if value := self._environ.get(variable, "").strip():
+            if value := self._variable(variable):
                 headers[name] = value
         token = await self._bearer_token()
+        if token is None and self._settings.uses_sign_in:
+            token = await self._sign_in(headers)
         if token is not None and self._settings.key_header:
             headers[self._settings.key_header] = token
         elif token is not None:
@@ -76,6 +85,8 @@ class Credentials:
         settings = self._settings
         candidates = [self._token, settings.bearer_token]
         candidates += [self._environ.get(settings.env_key)] if settings.env_key else []
+        candidates += [self._environ.get(_SIGN_IN_KEY)] if settings.uses_sign_in else []
+        candidates += self._signed_in.secrets if self._signed_in else ()
         candidates += [self._environ.get(name) for name in settings.env_http_headers.values()]
         for table in (settings.http_headers, settings.query_params):
             candidates += [
@@ -89,22 +100,41 @@ class Credentials:
 
     async def _bearer_token(self) -> str | None:
         settings = self._settings
+        if settings.uses_sign_in and (key := self._variable(_SIGN_IN_KEY)):
+            return key
         if settings.env_key is not None:
-            return self._environment_key(settings.env_key)
+            key = self._variable(settings.env_key)
+            if not key and not settings.uses_sign_in:
+                raise self._missing(settings.env_key)
+            return key or None
         if settings.bearer_token is not None:
             return settings.bearer_token
         if settings.token_command is not None:
             return await self._command_token(settings.token_command)
         return None
 
-    def _environment_key(self, variable: str) -> str:
-        value = self._environ.get(variable, "").strip()
-        if value:
-            return value
+    async def _sign_in(self, headers: dict[str, str]) -> str | None:
+        """Return the token of who is signed in, and name the account in the headers."""
+        from ferrule_wire.signed_in import SignedIn
+
+        self._signed_in = self._signed_in or SignedIn(self._home)
+        account = await self._signed_in.account()
+        if account is None and self._settings.env_key is not None:
+            raise self._missing(self._settings.env_key)
+        if account is None:
+            return None
+        if account.tokens and account.tokens.account_id:
+            headers["chatgpt-account-id"] = account.tokens.account_id
+        return account.bearer
+
+    def _variable(self, name: str) -> str:
+        return self._environ.get(name, "").strip()
+
+    def _missing(self, variable: str) -> ProviderError:
         message = f"Missing environment variable: `{variable}`."
         if self._settings.env_key_instructions:
             message += f" {self._settings.env_key_instructions}"
-        raise ProviderError(message, kind="unauthorized")
+        return ProviderError(message, kind="unauthorized")
 
     async def _command_token(self, command: TokenCommand) -> str:
         is_fresh = time.monotonic() - self._fetched_at < command.refresh_s

@@ -46,7 +46,11 @@ class Vendor(NamedTuple):
 
 
 class ProviderSettings(NamedTuple):
-    """One `model_providers` table. `key_header` is as in `Vendor`."""
+    """One `model_providers` table. `key_header` is as in `Vendor`.
+
+    Attributes:
+        uses_sign_in: Whether the stored sign-in counts where no key is set.
+    """
 
     name: str
     base_url: str
@@ -61,6 +65,7 @@ class ProviderSettings(NamedTuple):
     request_max_retries: int = 4
     stream_max_retries: int = 5
     stream_idle_timeout_s: float = 300.0
+    uses_sign_in: bool = False
 
 
 def read_settings(table: Mapping[str, object], vendor: Vendor) -> ProviderSettings:
@@ -89,6 +94,7 @@ def read_settings(table: Mapping[str, object], vendor: Vendor) -> ProviderSettin
         request_max_retries=_count(table, "request_max_retries", 4),
         stream_max_retries=_count(table, "stream_max_retries", 5),
         stream_idle_timeout_s=_count(table, "stream_idle_timeout_ms", 300_000) / 1000,
+        uses_sign_in=_get(table, "requires_openai_auth", bool) or False,
     )
 
 
