@@ -9,7 +9,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +54,7 @@ class Recorded:
     def __init__(self) -> None:
         self.scenarios = scenario_names()
         self.listed = tomllib.loads(DIFFERENCES.read_text())
+        self.folder = RECORDED
 
     def pending(self, scenario: str) -> int | None:
         return self.listed["scenario"].get(scenario, {}).get("pending")
@@ -145,6 +149,63 @@ def missing(reason: str) -> None:
     if os.environ.get("CI"):
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def missing_here():
+    return missing
+
+
+@pytest.fixture(scope="session")
+def ferrule() -> Path:
+    return FERRULE
+
+
+@pytest.fixture
+def free_ports():
+    """Finds the first of several neighbouring free ports."""
+
+    def find(count: int) -> int:
+        while True:
+            first = free_port()
+            try:
+                for port in range(first, first + count):
+                    with socket.socket() as probe:
+                        probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return first
+
+    return find
+
+
+@pytest.fixture
+def scripted_by_driver():
+    """Runs the recorded driver's scripted model; yields its base URL."""
+
+    @contextmanager
+    def serve(script: Path, log: Path) -> Iterator[str]:
+        port = free_port()
+        with subprocess.Popen(
+            [sys.executable, RECORDED / "mock2.py", str(port), script, log]
+        ) as model:
+            try:
+                await_port(port)
+                yield f"http://127.0.0.1:{port}/v1"
+            finally:
+                model.terminate()
+
+    return serve
+
+
+def await_port(port: int) -> None:
+    deadline = time.monotonic() + 20
+    while True:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        assert time.monotonic() < deadline, f"nobody listens on port {port}"
+        time.sleep(0.02)
 
 
 @pytest.fixture(scope="session")
