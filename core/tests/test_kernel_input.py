@@ -202,7 +202,9 @@ def test_steering_names_the_turn_it_means(bench, stage):
 
     bench.run(script)
 
-    assert "not the active one" in bench.of("warning")[0]["message"]
+    assert (
+        "expected active turn id `an earlier one` but found `" in bench.of("warning")[0]["message"]
+    )
 
 
 def test_a_thread_waits_for_approval_until_its_last_question_is_answered(bench, stage):

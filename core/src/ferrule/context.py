@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ferrule.session_parts import Settings
     from ferrule_hookspecs.history import HistoryItem, MessageItem, Role
     from ferrule_hookspecs.hooks import ContextFragment
+    from ferrule_hookspecs.host import ThreadOptions
     from ferrule_hookspecs.policies import SandboxPolicy
 
 _SANDBOX_TEXT: Final = {
@@ -68,19 +69,21 @@ def prefix(
     config: Mapping[str, object],
     settings: Settings,
     fragments: Sequence[ContextFragment],
-    override: str | None,
+    options: ThreadOptions,
 ) -> list[HistoryItem]:
     """Build the items a new thread begins with."""
     developer = [fragment.text for fragment in fragments if fragment.role == "developer"]
     user = [fragment.text for fragment in fragments if fragment.role == "user"]
-    extra = config.get("developer_instructions")
+    extra = options.developer_instructions or config.get("developer_instructions")
     if isinstance(extra, str) and extra:
         developer.insert(0, extra)
     if config.get("include_permissions_instructions") is not False:
         developer.append(permissions_text(settings))
     if config.get("include_environment_context") is not False:
         user.append(environment_text(settings))
-    items: list[HistoryItem] = [message("developer", base_instructions(config, override))]
+    items: list[HistoryItem] = [
+        message("developer", base_instructions(config, options.base_instructions))
+    ]
     if developer:
         items.append(message("developer", "\n\n".join(developer)))
     if user:
@@ -152,6 +155,8 @@ def turn_context(settings: Settings) -> dict[str, object]:
         "sandbox_policy": settings.sandbox_policy,
         "effort": settings.reasoning_effort,
         "summary": settings.reasoning_summary or "none",
+        "approvals_reviewer": settings.reviewer,
+        "service_tier": settings.service_tier,
     }
 
 

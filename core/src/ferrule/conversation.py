@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import base64
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from ferrule.call_parsing import output_item
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ferrule.recorder import Recorder
     from ferrule_hookspecs.history import CallItem, ContentPart, HistoryItem, MessageItem
@@ -25,6 +26,7 @@ class Conversation:
     Attributes:
         items: What the model sees.
         user_texts: What the user wrote, also where it was shortened away since.
+        told: What the model was last told that its turns run under.
     """
 
     def __init__(
@@ -32,9 +34,11 @@ class Conversation:
         recorder: Recorder,
         items: Sequence[HistoryItem] = (),
         user_texts: Sequence[str] = (),
+        told: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
         self.items: list[HistoryItem] = list(items)
         self.user_texts: list[str] = list(user_texts)
+        self.told = told
         self._recorder = recorder
         self._open: dict[int, CallItem] = {}
         self._answers: dict[int, str | list[ContentPart]] = {}

@@ -370,7 +370,7 @@ class Orchestrator:
         )
         started = time.monotonic()
         try:
-            outcome = await reviewed(parts.reviewer, request, self._review_context())
+            outcome = await reviewed(parts.find_reviewer, request, self._review_context())
         except FerruleError as error:
             return refusal(str(error), "reviewer fault")
         latency = int((time.monotonic() - started) * 1000)

@@ -68,6 +68,16 @@ class PluginSet:
         """Return the driver of a reviewer, of the configured one without a name."""
         return self._reviewers.get(self._reviewers.resolved(name) if name else self.reviewer_name)
 
+    def resolve_reviewer(self, name: str) -> str:
+        """Return the name by which a reviewer is installed.
+
+        Raises:
+            FerruleError: It is not, is not allowed, or cannot work.
+        """
+        resolved = self._reviewers.resolved(name)
+        self._reviewers.check(resolved)
+        return resolved
+
     def backend(self, policy: ResolvedPolicy) -> SandboxBackend:
         """The sandbox for a policy; raises rather than widen."""
         from ferrule.backend_choice import choose_backend, needed_features

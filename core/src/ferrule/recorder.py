@@ -208,7 +208,8 @@ class Recorder:
         self.record("event_msg", payload)
         if self._writer is not None:
             self._writer.sync()
-        self.status({"type": "idle"})
+        if turn["status"] != "failed":  # what failed was told with the error
+            self.status({"type": "idle"})
         self.queue.put(
             {"method": "turn/completed", "params": {"threadId": self.thread_id, "turn": turn}}
         )

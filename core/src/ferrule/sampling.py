@@ -59,7 +59,7 @@ class Sample:
     usage: TokenUsage | None = None
     end_turn: bool | None = None
     has_calls: bool = False
-    last_message: str | None = None
+    answer: AgentMessageItem | None = None
 
 
 class Sampler:
@@ -331,7 +331,7 @@ class _StreamReader:
         done: AgentMessageItem = {"type": "agentMessage", "id": shown, "text": text}
         if phase := item.get("phase"):
             done["phase"] = phase
-        self._sample.last_message = text
+        self._sample.answer = done
         self._complete(done)
 
     def _finish_other(self, item: dict[str, object]) -> None:

@@ -7,25 +7,28 @@ into it. However a turn ends, its history is well formed before anybody hears of
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Final, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from ferrule.attempt import CallContext, confined
-from ferrule.containment import FAULTS, contained
-from ferrule.context import change_note, turn_context
-from ferrule.ids import uuid7
+from ferrule.containment import contained
+from ferrule.context import turn_context
 from ferrule.model_facts import facts_about, with_model
-from ferrule.orchestrator import TurnCancelledError, ended_item
+from ferrule.orchestrator import ended_item
+from ferrule.pending_op import PendingOp
 from ferrule.questions import Questions
-from ferrule.transcript import read_context, read_history, read_user_texts
-from ferrule.turn import TurnLoop, next_request
+from ferrule.session_facts import facts_of, wire_settings
+from ferrule.thread_edits import ThreadEdits, injectable
+from ferrule.turn_job import Input, TurnJob
+from ferrule.turn_runner import TurnRunner
 from ferrule.turn_settings import changed
-from ferrule_hookspecs.errors import ConfigError, FerruleError, ProviderError
-from ferrule_hookspecs.hooks import Notification
+from ferrule.user_command import user_command
+from ferrule.warming import Warming
+from ferrule_hookspecs.errors import FerruleError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from anyio.abc import TaskGroup
 
@@ -34,16 +37,19 @@ if TYPE_CHECKING:
     from ferrule.usage import Spent
     from ferrule_hookspecs.events import Outgoing
     from ferrule_hookspecs.host import SessionFacts
-    from ferrule_hookspecs.items import UserInput
-    from ferrule_hookspecs.ops import Op, TurnStartParams, TurnSteerParams
-    from ferrule_hookspecs.provider import ModelRequest
+    from ferrule_hookspecs.ops import (
+        InjectItemsParams,
+        Op,
+        SettingsUpdateParams,
+        ShellCommandParams,
+        TurnStartParams,
+        TurnSteerParams,
+    )
     from ferrule_hookspecs.store import ThreadStore, ThreadWriter
-    from ferrule_hookspecs.threads import Thread, TurnError
+    from ferrule_hookspecs.threads import Thread
 
 _OP_LIMIT: Final = 64
 _CLOSING_S: Final = 5.0
-# Longer than a request takes to leave, shorter than a model takes to ask for its first tool.
-_HEAD_START_S: Final = 0.1
 
 
 class LiveSession:
@@ -52,50 +58,45 @@ class LiveSession:
     def __init__(
         self,
         thread: Thread,
-        facts: SessionFacts,
         parts: SessionParts,
         conversation: Conversation,
         *,
         spent: Spent,
-        last_context: Mapping[str, object],
         store: ThreadStore | None,
         writer: ThreadWriter | None,
         on_closed: Callable[[LiveSession], None],
     ) -> None:
         self.thread = thread
-        self.facts = facts
         self.questions = Questions(parts.recorder)
         self._parts = parts
         self._settings = parts.settings
         self._conversation = conversation
-        self._spent = spent
-        self._last_context = last_context
-        self._store = store
+        self._edits = ThreadEdits(thread, parts.recorder, conversation, store)
+        self._turns = TurnRunner(thread, parts, conversation, spent, self._resubmit)
+        self._warming = Warming(parts)
         self._writer = writer
         self._on_closed = on_closed
-        self._send, self._receive = anyio.create_memory_object_stream["_Asked"](_OP_LIMIT)
-        self._turn: TurnLoop | None = None
-        self._idle = anyio.Event()
-        self._idle.set()
+        self._send, self._receive = anyio.create_memory_object_stream[PendingOp](_OP_LIMIT)
         self._closed = anyio.Event()
         self._is_closing = False
-        self._is_warm = False
-        self._background = anyio.CancelScope()
-        self._warming = anyio.CancelScope()
-        self._was_interrupted = False
+
+    @property
+    def facts(self) -> SessionFacts:
+        """What holds from now on."""
+        return facts_of(self._parts, self._settings)
 
     async def submit(self, op: Op) -> None:
         """Queue an operation; waits while the queue is full. A refusal becomes a warning."""
-        await self._queue(_Asked(op))
+        await self._queue(PendingOp(op))
 
     async def perform(self, op: Op) -> Mapping[str, str]:
         """Queue an operation and wait until it is taken; raises what refuses it."""
-        asked = _Asked(op, anyio.Event())
+        asked = PendingOp(op, anyio.Event())
         await self._queue(asked)
         await asked.answer()
         return {"turnId": asked.turn_id} if asked.turn_id else {}
 
-    async def _queue(self, asked: _Asked) -> None:
+    async def _queue(self, asked: PendingOp) -> None:
         try:
             await self._send.send(asked)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
@@ -112,23 +113,28 @@ class LiveSession:
         """Interrupt what runs, write everything, end every child, give back the lock."""
         with anyio.CancelScope(shield=True):
             if not self._is_closing:
-                self._is_closing = True
-                self._send.close()
-                if self._turn is not None:
-                    self._was_interrupted = True
-                    self._turn.scope.cancel()
+                self._begin_closing()
             await self._closed.wait()
+
+    def _begin_closing(self) -> None:
+        self._is_closing = True
+        self._send.close()
+        self._turns.interrupt()
 
     async def run(self, group: TaskGroup) -> None:
         """Serve operations until the session is closed; called once, by the kernel."""
         if self._parts.ask_client is not None:  # a person is there, so time passes before a turn
-            group.start_soon(self._warm_provider)
+            group.start_soon(self._warming.provider, self._conversation)
         try:
             async for asked in self._receive:
+                if self._is_closing:
+                    asked.fail(self._closed_error())
+                    break
                 try:
-                    asked.end(await self._serve(asked.op, group))
+                    asked.end(await self._serve(asked, group))
                 except FerruleError as error:
-                    if not asked.fail(error):
+                    asked.fail(error)
+                    if not asked.is_awaited:
                         self._parts.recorder.warning(str(error))
                 if self._is_closing:
                     break
@@ -139,230 +145,145 @@ class LiveSession:
                 finally:
                     self._say_goodbye()
 
-    async def _serve(self, op: Op, group: TaskGroup) -> str:
+    async def _serve(self, asked: PendingOp, group: TaskGroup) -> str:
         """Take an operation; returns the turn that it began or joined, if any."""
+        op = asked.op
         match op["method"]:
             case "turn/start":
-                return await self._start_turn(op["params"], group)
+                return await self._start_turn(op["params"], asked, group)
             case "turn/steer":
                 return self._steer(op["params"])
+            case "thread/compact/start":
+                return await self._begin(TurnJob(None), group)
+            case "thread/shellCommand":
+                return await self._run_command(op["params"], group)
             case "turn/interrupt":
                 self._interrupt(op["params"]["turnId"])
-            case "thread/compact/start":
-                return await self._begin(TurnLoopJob(None), group)
-            case "thread/rollback":
-                self._roll_back(op["params"]["numTurns"])
+            case "thread/settings/update":
+                await self._change(op["params"])
             case "serverRequest/answer":
-                params = op["params"]
-                self.questions.answer(params["requestId"], params["result"])
+                self.questions.answer(op["params"]["requestId"], op["params"]["result"])
             case "thread/shutdown":
-                self._is_closing = True
-                self._send.close()
-                self._interrupt("")
+                self._begin_closing()
             case _:
-                raise FerruleError(f"{op['method']} is not supported by this session")
+                self._edit(op)
         return ""
 
-    async def _start_turn(self, params: TurnStartParams, group: TaskGroup) -> str:
+    def _edit(self, op: Op) -> None:
+        """Take an operation that needs no turn."""
+        match op["method"]:
+            case "thread/rollback":
+                if self._turns.running is not None:
+                    raise FerruleError("cannot roll back while a turn runs; interrupt it first")
+                self._edits.roll_back(op["params"]["numTurns"])
+            case "thread/name/set":
+                self._edits.rename(op["params"]["name"])
+            case "thread/inject_items":
+                self._inject(op["params"])
+            case _:
+                raise FerruleError(f"{op['method']} is not supported by this session")
+
+    async def _start_turn(self, params: TurnStartParams, asked: PendingOp, group: TaskGroup) -> str:
         """Begin a turn, or steer the running one: settings then hold from the next one on."""
-        running = self._turn
-        if running is not None and running.takes_input:
-            self._settings = changed(self._settings, params, self._parts.allowed)
-            running.steer(params["input"])
-            return running.turn_id
-        if running is not None:
-            running.scope.cancel()
-        job = TurnLoopJob(params["input"], params.get("outputSchema"))
+        given = Input(params["input"], params.get("clientUserMessageId"))
+        job = TurnJob(given, params.get("outputSchema"))
         try:
-            self._settings = changed(self._settings, params, self._parts.allowed)
-        except ConfigError as error:
-            job.refusal = error
+            await self._change(params)
+        except FerruleError as error:
+            if asked.is_awaited or self._turns.joinable is not None:
+                raise
+            job = job._replace(refusal=error)
+        turn = self._turns.joinable
+        if turn is not None:
+            turn.steer(given)
+            return turn.turn_id
         return await self._begin(job, group)
 
-    async def _settle_on_model(self) -> None:
-        """Look up a model that was changed to, so that its limits and prices hold."""
-        parts = self._parts
-        if self._settings.model != parts.settings.model:
-            info = await facts_about(
-                parts.hooks, parts.context, parts.provider_name, self._settings.model
-            )
-            self._settings = with_model(self._settings, info, parts.context.config)
-
-    async def _begin(self, job: TurnLoopJob, group: TaskGroup) -> str:
-        await self._idle.wait()
-        self._idle = anyio.Event()
-        self._was_interrupted = False
-        await self._settle_on_model()
-        self._parts.settings = self._settings
-        turn = TurnLoop(
-            self._parts,
-            self._conversation,
-            uuid7(),
-            output_schema=job.output_schema,
-            thread_spent=self._spent,
-            takes_input=job.content is not None,
-        )
-        self._turn = turn
-        if not self._is_warm:
-            self._is_warm = True
-            group.start_soon(self._prewarm, turn.turn_id)
-        group.start_soon(self._run_turn, turn, job, name=f"turn {turn.turn_id}")
+    async def _begin(self, job: TurnJob, group: TaskGroup) -> str:
+        turn = await self._turns.begin(job, self._settings, group)
+        group.start_soon(self._warming.tools, turn.turn_id)
         return turn.turn_id
 
-    async def _run_turn(self, turn: TurnLoop, job: TurnLoopJob) -> None:
-        status, error = "interrupted", None
-        try:
-            with turn.scope:
-                failure = await self._guarded(turn, job)
-                status, error = ("completed", None) if failure is None else failure
-        finally:
-            with anyio.CancelScope(shield=True):
-                self._pass_on(turn.left_over(), status)
-                self._spent = turn.thread_spent
-                self._turn = None
-                try:
-                    if error is not None and status == "failed":
-                        self._parts.recorder.error(error, will_retry=False)
-                    await turn.finish(status, error)
-                    await self._notify(turn, status)
-                except Exception as fault:  # noqa: BLE001 -- a store is a plugin: the session goes on
-                    self._report_unstored(turn, fault)
-                self._idle.set()
-
-    def _pass_on(self, content: Sequence[UserInput], status: str) -> None:
-        """Begin the next turn with input the last one did not take; an interrupt stops it, too."""
-        if not content:
-            return
-        reason = "the turn was interrupted"
-        if status != "interrupted":
-            params: TurnStartParams = {"threadId": self.thread["id"], "input": [*content]}
-            try:
-                self._send.send_nowait(
-                    _Asked({"id": "", "method": "turn/start", "params": params})
-                )
-            except (anyio.WouldBlock, anyio.ClosedResourceError):
-                reason = "the thread closes, or too many operations wait"
-            else:
-                return
-        texts = "; ".join(repr(part["text"]) for part in content if part["type"] == "text")
-        self._parts.recorder.warning(f"input was not taken: {texts}: {reason}; send it again")
-
-    async def _warm_provider(self) -> None:
-        """Let the provider prepare the first request; what goes wrong, that request will say."""
-        provider = self._parts.provider
-        with self._warming, contextlib.suppress(FerruleError), contained("the model provider"):
-            prewarm = getattr(provider, "prewarm", None)
-            if callable(prewarm):
-                await anyio.to_thread.run_sync(prewarm)
-            warm_up = getattr(provider, "warm_up", None)
-            if callable(warm_up):
-                request = next_request(self._parts, self._conversation, "")
-                await cast("Callable[[ModelRequest], Awaitable[None]]", warm_up)(request)
-
-    async def _prewarm(self, turn_id: str) -> None:
-        """Let tools prepare their first call while the model thinks; not before it was asked."""
-        with self._background:
-            with anyio.move_on_after(_HEAD_START_S):
-                await self._parts.call_began.wait()
-            try:
-                with contained("prewarm"):
-                    context = CallContext(self._parts, turn_id, confined(self._parts, turn_id))
-                    for tool in self._parts.tools.values():
-                        await tool.prewarm(context)
-            except FerruleError as error:  # such as a sandbox that cannot start
-                self._parts.recorder.warning(str(error))
-
-    def _open_turn(self, turn: TurnLoop) -> None:
-        recorder = self._parts.recorder
-        recorder.turn_started(turn.as_turn())
-        settings = self._parts.settings
-        note = change_note(self._last_context, settings)
-        if note is not None:
-            self._conversation.append(note)
-        self._last_context = turn_context(settings)
-        recorder.record("turn_context", {"turn_id": turn.turn_id, **self._last_context})
-
-    async def _guarded(self, turn: TurnLoop, job: TurnLoopJob) -> tuple[str, TurnError] | None:
-        """Run the turn; returns how it failed, if it did."""
-        try:
-            self._open_turn(turn)
-            if job.refusal is not None:
-                raise job.refusal
-            if job.content is None:
-                await turn.compact_only()
-            else:
-                await turn.run(job.content)
-        except FAULTS as error:  # the session outlives whatever ends a turn
-            return _failure(error)
-        return None
-
-    def _report_unstored(self, turn: TurnLoop, fault: Exception) -> None:
-        """Tell that the end of a turn could not be written; nothing of it is acknowledged."""
-        self._conversation.abort_unstored("aborted")
-        error: TurnError = {
-            "message": f"the end of the turn could not be stored: {fault}",
-            "codexErrorInfo": "other",
+    def _resubmit(self, given: Input) -> bool:
+        """Begin another turn with input that came too late; returns whether it can."""
+        params: TurnStartParams = {
+            "threadId": self.thread["id"],
+            "input": [*given.content],
+            "clientUserMessageId": given.client_id,
         }
-        self._parts.recorder.status({"type": "idle"})
-        params = {"threadId": self.thread["id"], "turn": turn.as_turn("failed", error)}
-        self._parts.recorder.queue.put(
-            cast("Outgoing", {"method": "turn/completed", "params": params})
-        )
+        try:
+            self._send.send_nowait(PendingOp({"id": "", "method": "turn/start", "params": params}))
+        except (anyio.WouldBlock, anyio.ClosedResourceError):
+            return False
+        return True
 
-    async def _notify(self, turn: TurnLoop, status: str) -> None:
-        if status != "completed":
+    async def _change(self, params: TurnStartParams | SettingsUpdateParams) -> None:
+        """Change what sticks to the thread, and tell where that changed anything."""
+        before, parts = self._settings, self._parts
+        after = changed(before, params, parts.allowed, parts.resolve_reviewer)
+        if after.model != before.model:
+            info = await facts_about(parts.hooks, parts.context, parts.provider_name, after.model)
+            known = with_model(replace(before, model=after.model), info, parts.context.config)
+            after = changed(known, params, parts.allowed, parts.resolve_reviewer)
+        if after == before:
             return
-        await self._parts.hooks.observe(
-            "ferrule_notify",
-            notification=Notification(
-                "turn_complete",
-                self.thread["id"],
-                turn.turn_id,
-                self._parts.settings.cwd,
-                turn.input_texts,
-                turn.last_message,
-                source=self.thread["source"],
-            ),
-            context=self._parts.context,
+        self._settings = after
+        parts.recorder.record("event_msg", {"type": "thread_settings", **turn_context(after)})
+        parts.recorder.emit(
+            {
+                "method": "thread/settings/updated",
+                "params": {
+                    "threadId": self.thread["id"],
+                    "threadSettings": wire_settings(parts, after),
+                },
+            }
         )
 
     def _steer(self, params: TurnSteerParams) -> str:
-        turn = self._turn
-        if turn is None or not turn.takes_input:
+        turn = self._turns.joinable
+        if turn is None:
             raise FerruleError("no active turn to steer")
-        if params.get("expectedTurnId") not in (None, turn.turn_id):
-            raise FerruleError(f"turn {params.get('expectedTurnId')} is not the active one")
-        turn.steer(params["input"])
+        expected = params.get("expectedTurnId")
+        if expected not in (None, turn.turn_id):
+            raise FerruleError(f"expected active turn id `{expected}` but found `{turn.turn_id}`")
+        turn.steer(Input(params["input"], params.get("clientUserMessageId")))
         return turn.turn_id
 
     def _interrupt(self, turn_id: str) -> None:
-        if self._turn is not None and turn_id in ("", self._turn.turn_id):
-            self._was_interrupted = True
-            self._turn.scope.cancel()
+        turn = self._turns.running
+        if turn_id:
+            if turn is None:
+                raise FerruleError("no active turn to interrupt")
+            if turn_id != turn.turn_id:
+                raise FerruleError(f"expected active turn id {turn_id} but found {turn.turn_id}")
+        self._turns.interrupt()
 
-    def _roll_back(self, count: int) -> None:
-        if self._turn is not None:
-            raise FerruleError("cannot roll back while a turn runs; interrupt it first")
-        if count < 1:
-            raise FerruleError(f"cannot roll back {count} turns; give a number of 1 or more")
-        if self._store is None:
-            raise FerruleError("an ephemeral thread cannot be rolled back")
-        self._parts.recorder.record("event_msg", {"type": "rollback", "num_turns": count})
-        records = self._store.read(self.thread["id"])
-        self._conversation.items = read_history(records)
-        self._conversation.user_texts = read_user_texts(records)
-        self._last_context = read_context(records)
+    async def _run_command(self, params: ShellCommandParams, group: TaskGroup) -> str:
+        command = user_command(self._parts, params["command"], params.get("timeoutMs"))
+        turn = self._turns.joinable
+        if turn is None:
+            return await self._begin(TurnJob(None, command=command), group)
+        self._turns.start_command(command)
+        return turn.turn_id
+
+    def _inject(self, params: InjectItemsParams) -> None:
+        items = injectable(params["items"])
+        turn = self._turns.running
+        if turn is not None:  # a call that is open must be answered first
+            turn.inject(items)
+            return
+        for item in items:
+            self._conversation.append(item)
 
     async def _shut_down(self) -> None:
         """End everything in the order that keeps the rollout whole."""
         self._is_closing = True
-        self._background.cancel()
         self._warming.cancel()
-        if self._turn is not None:
-            self._turn.scope.cancel()
-        await self._idle.wait()
+        if self._turns.running is not None:
+            self._turns.running.scope.cancel()
+        await self._turns.idle()
         parts = self._parts
-        reason = "interrupted" if self._was_interrupted else "closed"
+        reason = "interrupted" if self._turns.was_interrupted else "closed"
         if parts.parent_thread_id is not None:
             await parts.hooks.observe(
                 "ferrule_subagent_stop",
@@ -406,67 +327,3 @@ class LiveSession:
         self._send.close()
         self._on_closed(self)
         self._closed.set()
-
-
-class _Asked:
-    """An operation in the queue, and whoever waits for it to be taken."""
-
-    __slots__ = ("_error", "_taken", "op", "turn_id")
-
-    def __init__(self, op: Op, taken: anyio.Event | None = None) -> None:
-        self.op = op
-        self.turn_id = ""
-        self._taken = taken
-        self._error: FerruleError | None = None
-
-    def end(self, turn_id: str) -> None:
-        """It was taken, and began or joined a turn."""
-        self.turn_id = turn_id
-        if self._taken is not None:
-            self._taken.set()
-
-    def fail(self, error: FerruleError) -> bool:
-        """It was refused; returns whether anybody hears of it."""
-        self._error = error
-        if self._taken is not None:
-            self._taken.set()
-        return self._taken is not None
-
-    async def answer(self) -> None:
-        """Wait until it is taken; raises what refused it."""
-        if self._taken is not None:
-            await self._taken.wait()
-        if self._error is not None:
-            raise self._error
-
-
-def _failure(error: BaseException) -> tuple[str, TurnError]:
-    """Describe what ended a turn; looks through the groups that task groups raise."""
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    if isinstance(error, TurnCancelledError):
-        told: TurnError = {"message": str(error)}
-        if error.error_info:
-            told["codexErrorInfo"] = error.error_info
-        return "interrupted", told
-    if isinstance(error, ProviderError):
-        return "failed", {"message": str(error), "codexErrorInfo": error.kind}
-    if isinstance(error, FerruleError):
-        return "failed", {"message": str(error), "codexErrorInfo": "other"}
-    text = f"internal error: {type(error).__name__}: {error}"
-    return "failed", {"message": text, "codexErrorInfo": "other"}
-
-
-class TurnLoopJob:
-    """What a turn is started with: input, or None for a compaction; or why it cannot run."""
-
-    __slots__ = ("content", "output_schema", "refusal")
-
-    def __init__(
-        self,
-        content: Sequence[UserInput] | None,
-        output_schema: Mapping[str, object] | None = None,
-    ) -> None:
-        self.content = content
-        self.output_schema = output_schema
-        self.refusal: ConfigError | None = None

@@ -38,6 +38,8 @@ class Settings:
     cwd: str
     approval_policy: ApprovalPolicy
     sandbox_policy: SandboxPolicy
+    reviewer: str = "user"
+    service_tier: str | None = None
     extra_roots: tuple[str, ...] = ()
     reasoning_effort: str | None = None
     reasoning_summary: str | None = None
@@ -62,6 +64,7 @@ class SessionParts:
     provider: ModelProvider
     tools: Mapping[str, Tool]
     reviewer: Callable[[str], Reviewer]
+    resolve_reviewer: Callable[[str], str]
     review_provider: Callable[[str], ModelProvider]
     backend: Callable[[ResolvedPolicy], SandboxBackend]
     unconfined: Callable[[], SandboxBackend]
@@ -76,6 +79,8 @@ class SessionParts:
     allowed: Mapping[str, Sequence[str]] = field(default_factory=dict[str, "Sequence[str]"])
     provider_name: str = ""
     policy_plugin: str = ""
+    instruction_sources: Sequence[str] = ()
+    wants_diff: bool = False
     call_began: anyio.Event = field(default_factory=anyio.Event)
 
     def offered_tools(self) -> Mapping[str, Tool]:
@@ -84,6 +89,10 @@ class SessionParts:
         if info is None or not info.disabled_tools:
             return self.tools
         return {name: tool for name, tool in self.tools.items() if name not in info.disabled_tools}
+
+    def find_reviewer(self, name: str) -> Reviewer:
+        """Return a reviewer by its name, the thread's without one."""
+        return self.reviewer(name or self.settings.reviewer)
 
     @property
     def home(self) -> Path:

@@ -24,6 +24,7 @@ from ferrule.recorder import Recorder
 from ferrule.services import LiveServices
 from ferrule.session import LiveSession
 from ferrule.session_parts import SessionParts, Settings
+from ferrule.stored_settings import StoredFacts, inherited, read_settings, stored_facts
 from ferrule.transcript import (
     copy_for_fork,
     read_context,
@@ -32,21 +33,22 @@ from ferrule.transcript import (
     read_user_texts,
     spent_so_far,
 )
-from ferrule_hookspecs.errors import SandboxUnavailableError
-from ferrule_hookspecs.host import SessionFacts, ThreadOptions
+from ferrule_hookspecs.errors import FerruleError, PluginError, SandboxUnavailableError
+from ferrule_hookspecs.host import ThreadOptions
 from ferrule_hookspecs.plugins import PluginContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ferrule.kernel import LocalKernel
     from ferrule.manager import PluginManager
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.hooks import ContextFragment
     from ferrule_hookspecs.host import Session
-    from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode
+    from ferrule_hookspecs.policies import ApprovalPolicy
     from ferrule_hookspecs.store import RolloutRecord, ThreadStore, ThreadWriter
     from ferrule_hookspecs.threads import Thread, Turn
+    from ferrule_hookspecs.tools import Tool
 
 _TOKEN_LIMIT: Final = 10_000
 Source = Literal["startup", "resume", "fork"]
@@ -156,25 +158,23 @@ class ThreadService:
         manager = self._kernel.manager(values)
         plugins = PluginSet(manager, context, recorder.warning, options.config.allowed)
         plugins.check()
-        settings = _settings(options)
+        settings = self._settings(opening, plugins, recorder)
         info = await facts_about(manager.hooks, context, plugins.provider_name, settings.model)
         settings = with_model(settings, info, values)
         parts = self._parts(opening, context, manager, plugins, recorder, settings)
-        thread = _thread(opening, plugins.provider_name, settings.model)
+        thread = _thread(opening, plugins.provider_name, settings)
         if opening.source == "startup":
             recorder.record("session_meta", _session_meta(opening, thread))
             recorder.record("turn_context", turn_context(settings))
         self._kernel.listen(recorder.warning)
-        parts.tools = {tool.name: tool for tool in await manager.session_tools(context)}
+        parts.tools = _with_own(await manager.session_tools(context), options, context)
         conversation = await self._conversation(opening, parts)
         services.bind(parts, conversation)
         session = LiveSession(
             thread,
-            _facts(parts, plugins),
             parts,
             conversation,
             spent=spent_so_far(opening.records),
-            last_context=read_context(opening.records) or turn_context(settings),
             store=None if options.ephemeral else self._kernel.store(values),
             writer=opening.writer,
             on_closed=lambda session: self._forget(session, recorder),
@@ -207,6 +207,7 @@ class ThreadService:
             provider=plugins.provider,
             tools={},
             reviewer=plugins.reviewer,
+            resolve_reviewer=plugins.resolve_reviewer,
             review_provider=plugins.review_provider,
             backend=plugins.backend,
             allowed=opening.options.config.allowed,
@@ -218,13 +219,27 @@ class ThreadService:
             parent_thread_id=opening.options.parent_thread_id,
             provider_name=plugins.provider_name,
             policy_plugin=str(context.config.get("policy_plugin")),
+            wants_diff=opening.options.wants_diff,
         )
+
+    def _settings(self, opening: _Opening, plugins: PluginSet, recorder: Recorder) -> Settings:
+        """What the thread begins with: as configured, or as it was left where that is wanted."""
+        settings = _configured(opening.options, plugins.reviewer_name)
+        if not opening.options.inherits:
+            return settings
+        stored = read_settings(opening.records, plugins.provider_name)
+        try:
+            return inherited(settings, stored, opening.options.config, plugins.resolve_reviewer)
+        except FerruleError as error:
+            recorder.warning(f"the thread goes on with the configured settings: {error}")
+            return settings
 
     async def _conversation(self, opening: _Opening, parts: SessionParts) -> Conversation:
         """Write what a thread begins with, unless it goes on from what is stored."""
+        told = read_context(opening.records) or turn_context(parts.settings)
         if opening.source != "startup":
             texts = read_user_texts(opening.records)
-            return Conversation(parts.recorder, opening.history, texts)
+            return Conversation(parts.recorder, opening.history, texts, told)
         answers = await parts.hooks.gather("ferrule_context_fragments", context=parts.context)
         fragments = sorted(
             (
@@ -234,12 +249,14 @@ class ThreadService:
             ),
             key=lambda each: each[:2],
         )
-        conversation = Conversation(parts.recorder)
+        sources = [fragment.source for _, _, fragment in fragments if fragment.source]
+        parts.instruction_sources = tuple(dict.fromkeys(sources))
+        conversation = Conversation(parts.recorder, told=told)
         items = prefix(
             parts.context.config,
             parts.settings,
             [fragment for _, _, fragment in fragments],
-            opening.options.base_instructions,
+            opening.options,
         )
         for item in items:
             conversation.append(item)
@@ -277,13 +294,31 @@ def _recall(opening: _Opening, records: Sequence[RolloutRecord], *, copy: bool =
             opening.writer.append(type_, payload)
 
 
-def _settings(options: ThreadOptions) -> Settings:
+def _with_own(
+    tools: Sequence[Tool], options: ThreadOptions, context: PluginContext
+) -> Mapping[str, Tool]:
+    """Put the tools that the front end brings behind those of the session.
+
+    Raises:
+        PluginError: A name is taken.
+    """
+    named = {tool.name: tool for tool in tools}
+    for tool in () if options.tools is None else options.tools(context):
+        if tool.name in named:
+            raise PluginError(f"the tool {tool.name!r} is there already; give it another name")
+        named[tool.name] = tool
+    return named
+
+
+def _configured(options: ThreadOptions, reviewer: str) -> Settings:
     values = options.config.values
     return Settings(
         model=str(values.get("model")),
         cwd=options.cwd,
         approval_policy=cast("ApprovalPolicy", values.get("approval_policy")),
         sandbox_policy=mode_to_policy(values, None),
+        reviewer=reviewer,
+        service_tier=_text(values.get("service_tier")),
         extra_roots=tuple(options.extra_roots),
         reasoning_effort=_text(values.get("model_reasoning_effort")),
         reasoning_summary=_text(values.get("model_reasoning_summary")),
@@ -311,43 +346,28 @@ def _number(value: object) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _facts(parts: SessionParts, plugins: PluginSet) -> SessionFacts:
-    settings = parts.settings
-    mode = str(parts.context.config.get("sandbox_mode"))
-    return SessionFacts(
-        model=settings.model,
-        model_provider=plugins.provider_name,
-        approval_policy=settings.approval_policy,
-        sandbox_mode=cast("SandboxMode", mode),
-        sandbox_policy=settings.sandbox_policy,
-        writable_roots=settings.extra_roots,
-        reviewer=plugins.reviewer_name,
-        reasoning_effort=settings.reasoning_effort,
-        reasoning_summary=settings.reasoning_summary,
-    )
-
-
-def _thread(opening: _Opening, provider: str, model: str) -> Thread:
+def _thread(opening: _Opening, provider: str, settings: Settings) -> Thread:
     now = int(time.time())
     options = opening.options
+    known = stored_facts(opening.records) if opening.source == "resume" else StoredFacts()
     return {
         "id": opening.thread_id,
         "sessionId": opening.thread_id,
-        "preview": "",
+        "preview": known.preview,
         "modelProvider": provider,
-        "model": model,
+        "model": settings.model,
         "cwd": options.cwd,
         "cliVersion": __version__,
         "source": options.source,
         "ephemeral": options.ephemeral,
-        "createdAt": now,
+        "createdAt": known.created_at or now,
         "updatedAt": now,
         "status": {"type": "idle"},
         "turns": [],
         "projectId": None,
-        "name": options.name,
+        "name": options.name or known.name,
         "path": None if opening.writer is None else opening.writer.path,
-        "forkedFromId": opening.forked_from,
+        "forkedFromId": opening.forked_from or known.forked_from,
         "parentThreadId": options.parent_thread_id,
         "gitInfo": git_info(options.cwd),
     }

@@ -14,6 +14,7 @@ from ferrule.conversation import input_texts
 from ferrule.orchestrator import ended_item
 from ferrule.sampling import Sampler
 from ferrule.usage import Spent, no_usage, nothing_spent
+from ferrule.user_command import run_user_command
 from ferrule_hookspecs.errors import FerruleError, ProviderError
 from ferrule_hookspecs.hooks import Continue, PromptReply
 from ferrule_hookspecs.provider import ModelRequest
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
     from ferrule.conversation import Conversation
     from ferrule.sampling import Sample
     from ferrule.session_parts import SessionParts
-    from ferrule_hookspecs.items import UserInput, UserMessageItem
+    from ferrule.turn_job import Input
+    from ferrule.user_command import UserCommand
+    from ferrule_hookspecs.history import HistoryItem
+    from ferrule_hookspecs.items import AgentMessageItem, UserMessageItem
     from ferrule_hookspecs.threads import Cost, TokenUsage, Turn, TurnError
 
 _STOP_HOOK_CAP: Final = 8
@@ -63,18 +67,24 @@ class TurnLoop:
         self._output_schema = output_schema
         self._sampler = Sampler(parts, conversation, turn_id)
         self._info = parts.turn_info(turn_id)
-        self._steered: deque[Sequence[UserInput]] = deque()
+        self._steered: deque[Input] = deque()
+        self._injected: list[HistoryItem] = []
+        self._answer: AgentMessageItem | None = None
         self._last_usage: TokenUsage | None = None
         self._inputs: list[str] = []
         self._started = time.time()
 
-    def steer(self, content: Sequence[UserInput]) -> None:
+    def steer(self, given: Input) -> None:
         """Add input; it goes to the model with the next request."""
-        self._steered.append(content)
+        self._steered.append(given)
 
-    def left_over(self) -> Sequence[UserInput]:
+    def inject(self, items: Sequence[HistoryItem]) -> None:
+        """Add to the history what asks for no answer; the model reads it with the next request."""
+        self._injected += items
+
+    def left_over(self) -> Sequence[Input]:
         """Input that came too late for this turn."""
-        return [part for content in self._steered for part in content]
+        return tuple(self._steered)
 
     def as_turn(self, status: str = "inProgress", error: TurnError | None = None) -> Turn:
         """Describe the turn in wire form."""
@@ -82,8 +92,8 @@ class TurnLoop:
         turn: Turn = {
             "id": self.turn_id,
             "status": status,  # pyright: ignore[reportAssignmentType] -- callers pass literals
-            "items": [],
-            "itemsView": "notLoaded",
+            "items": [] if self._answer is None else [self._answer],
+            "itemsView": "notLoaded" if self._answer is None else "summary",
             "error": error,
             "startedAt": int(self._started),
             "completedAt": ended,
@@ -91,14 +101,25 @@ class TurnLoop:
         }
         return turn
 
-    async def run(self, content: Sequence[UserInput]) -> None:
+    async def run(self, given: Input) -> None:
         """Run the turn until the model has nothing more to ask.
 
         Raises:
             FerruleError: The turn failed; the message is the user's.
         """
         await self._parts.hooks.observe("ferrule_turn_start", turn=self._info)
-        await self._take_input(content)
+        await self._take_input(given)
+        await self._follow_up()
+
+    async def run_command(self, command: UserCommand) -> None:
+        """Run a turn for a user's own command; the model is only asked where input comes."""
+        await self._parts.hooks.observe("ferrule_turn_start", turn=self._info)
+        self.inject([await run_user_command(self._parts, self.turn_id, command)])
+        if await self._take_steered():
+            await self._follow_up()
+
+    async def _follow_up(self) -> None:
+        """Sample until the model has nothing more to ask."""
         stops = 0
         while True:
             sample = await self._sample()
@@ -124,6 +145,7 @@ class TurnLoop:
             self._conversation.append(message("user", _INTERRUPTED_NOTE))
         else:
             self._conversation.abort_open_calls("aborted")
+        self._take_injected()
         for item in recorder.open_items():
             recorder.item_completed(ended_item(item, "failed", "aborted"))
         turn = self.as_turn(status, error)
@@ -136,7 +158,8 @@ class TurnLoop:
         """The text of what the user sent in this turn."""
         return tuple(self._inputs)
 
-    async def _take_input(self, content: Sequence[UserInput]) -> None:
+    async def _take_input(self, given: Input) -> None:
+        content = given.content
         replies = await self._parts.hooks.gather(
             "ferrule_prompt_submit", prompt=content, turn=self._info
         )
@@ -149,6 +172,8 @@ class TurnLoop:
             "id": f"user_{self.turn_id}_{len(self._inputs)}",
             "content": list(content),
         }
+        if given.client_id is not None:
+            item["clientId"] = given.client_id
         self._inputs += input_texts(content)
         self._conversation.take_input(content)
         self._parts.recorder.item_started(item)
@@ -157,7 +182,13 @@ class TurnLoop:
             if reply.context:
                 self._conversation.append(message("developer", reply.context))
 
+    def _take_injected(self) -> None:
+        injected, self._injected = self._injected, []
+        for item in injected:
+            self._conversation.append(item)
+
     async def _take_steered(self) -> bool:
+        self._take_injected()
         taken = False
         while self._steered:
             try:
@@ -175,8 +206,9 @@ class TurnLoop:
                 raise
             await self._compact("overflow")
             sample = await self._sampler.sample(self._request)
-        if sample.last_message is not None:
-            self.last_message = sample.last_message
+        if sample.answer is not None:
+            self._answer = sample.answer
+            self.last_message = sample.answer["text"]
         self._count(sample.usage or no_usage())
         return sample
 
@@ -248,5 +280,6 @@ def next_request(parts: SessionParts, conversation: Conversation, turn_id: str) 
         reasoning_effort=settings.reasoning_effort,
         reasoning_summary=settings.reasoning_summary,
         verbosity=settings.verbosity,
+        service_tier=settings.service_tier,
         model_info=settings.model_info,
     )

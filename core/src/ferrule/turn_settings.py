@@ -12,22 +12,28 @@ from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.policies import APPROVAL_MODES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ferrule.session_parts import Settings
-    from ferrule_hookspecs.ops import TurnStartParams
+    from ferrule_hookspecs.ops import SettingsUpdateParams, TurnStartParams
     from ferrule_hookspecs.policies import ApprovalPolicy
 
 _GRANULAR_KEYS: Final = ("sandbox_approval", "rules", "mcp_elicitations")
 
 
+_DEFAULT_TIER: Final = "default"
+
+
 def changed(
-    settings: Settings, params: TurnStartParams, allowed: Mapping[str, Sequence[str]]
+    settings: Settings,
+    params: TurnStartParams | SettingsUpdateParams,
+    allowed: Mapping[str, Sequence[str]],
+    resolve_reviewer: Callable[[str], str],
 ) -> Settings:
     """Return the settings with a turn's changes.
 
     Raises:
-        ConfigError: A value makes no sense, or the administrator does not allow it.
+        FerruleError: A value makes no sense, or the administrator does not allow it.
     """
     sandbox = params.get("sandboxPolicy") or settings.sandbox_policy
     approval = params.get("approvalPolicy") or settings.approval_policy
@@ -39,6 +45,10 @@ def changed(
         check_allowed("approval_policy", policy_name(approval), allowed)
     if params.get("cwd") and not (os.path.isabs(cwd) and os.path.isdir(cwd)):
         raise ConfigError(f"cwd: {cwd!r} is no folder; name one that exists by its absolute path")
+    reviewer = params.get("approvalsReviewer")
+    tier = settings.service_tier
+    if "serviceTier" in params:
+        tier = params["serviceTier"] or _DEFAULT_TIER
     return replace(
         settings,
         model=params.get("model") or settings.model,
@@ -47,6 +57,8 @@ def changed(
         reasoning_summary=params.get("summary") or settings.reasoning_summary,
         approval_policy=approval,
         sandbox_policy=sandbox,
+        reviewer=resolve_reviewer(reviewer) if reviewer else settings.reviewer,
+        service_tier=tier,
     )
 
 

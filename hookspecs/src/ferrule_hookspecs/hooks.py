@@ -32,11 +32,13 @@ class ContextFragment(NamedTuple):
         text: The text.
         role: developer for instructions, user for facts.
         order: Fragments are sorted by this number, then by plugin name.
+        source: The file it was read from, which clients show; empty where there is none.
     """
 
     text: str
     role: Literal["developer", "user"] = "developer"
     order: int = 100
+    source: str = ""
 
 
 class PromptReply(NamedTuple):

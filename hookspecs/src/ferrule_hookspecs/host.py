@@ -143,6 +143,8 @@ class ThreadOptions(NamedTuple):
         developer_instructions: Put before the model behind the base prompt.
         tools: Makes more tools for this session, such as those that its client runs.
         wants_diff: Whether `turn/diff/updated` is worth its cost.
+        inherits: With resume and fork: model, effort, summary, policies, reviewer and service tier
+            are as the thread was left, except those that a flag of the configuration sets.
     """
 
     config: Config
@@ -157,6 +159,7 @@ class ThreadOptions(NamedTuple):
     developer_instructions: str | None = None
     tools: Callable[[PluginContext], Sequence[Tool]] | None = None
     wants_diff: bool = False
+    inherits: bool = False
 
 
 class SessionFacts(NamedTuple):

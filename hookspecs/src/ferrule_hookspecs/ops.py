@@ -56,7 +56,10 @@ class TurnSteer(TypedDict):
 
 
 class SettingsUpdateParams(TypedDict):
-    """What is to change for the turns to come; what is absent or None stays."""
+    """What is to change for the turns to come; what is absent or None stays.
+
+    A `serviceTier` of None is the account's default, here and in `TurnStartParams`.
+    """
 
     threadId: str
     model: NotRequired[str | None]

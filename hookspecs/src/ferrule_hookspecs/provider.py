@@ -34,6 +34,8 @@ class ModelRequest(NamedTuple):
         output_schema: JSON Schema the last message must follow.
         metadata: Facts about the client, sent along where the provider has room for them.
         model_info: What is known about the model, None where nothing is.
+        service_tier: How fast and dear the answer may be, such as fast or flex; `default` and None
+            leave it to the account.
     """
 
     thread_id: str
@@ -49,6 +51,7 @@ class ModelRequest(NamedTuple):
     output_schema: Mapping[str, object] | None = None
     metadata: Mapping[str, str] = MappingProxyType({})
     model_info: ModelInfo | None = None
+    service_tier: str | None = None
 
 
 class ItemAdded(NamedTuple):

@@ -7,7 +7,7 @@ what may change from turn to turn stands after it.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ferrule_hookspecs.tools import FunctionSchema
 from ferrule_responses.freeform import function_definition, knows_only_functions
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from ferrule_hookspecs.provider import ModelRequest
     from ferrule_hookspecs.tools import ToolSchema
+
+
+_TIERS: Final = {"fast": "priority"}
 
 
 def encode_request(request: ModelRequest) -> bytes:
@@ -50,6 +53,8 @@ def request_fields(request: ModelRequest) -> dict[str, object]:
         body["reasoning"] = reasoning
     if text := _text(request):
         body["text"] = text
+    if request.service_tier not in (None, "default"):
+        body["service_tier"] = _TIERS.get(request.service_tier, request.service_tier)
     body["client_metadata"] = {
         "thread_id": request.thread_id,
         "turn_id": request.turn_id,

@@ -1,0 +1,35 @@
+"""What a turn is started with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ferrule.user_command import UserCommand
+    from ferrule_hookspecs.errors import FerruleError
+    from ferrule_hookspecs.items import UserInput
+
+
+class Input(NamedTuple):
+    """What a user sent at once, and by what name the client knows it."""
+
+    content: Sequence[UserInput]
+    client_id: str | None = None
+
+
+class TurnJob(NamedTuple):
+    """Why a turn is begun.
+
+    Attributes:
+        input: What the user sent; None for a turn that asks the model nothing.
+        output_schema: JSON Schema the last message must follow.
+        command: The user's own command, in a turn of its own.
+        refusal: Why the turn cannot run.
+    """
+
+    input: Input | None
+    output_schema: Mapping[str, object] | None = None
+    command: UserCommand | None = None
+    refusal: FerruleError | None = None

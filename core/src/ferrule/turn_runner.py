@@ -1,0 +1,203 @@
+"""The turns of one session, one at a time: begun, run to an end that is stored, and told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, cast
+
+import anyio
+
+from ferrule.containment import FAULTS
+from ferrule.context import change_note, turn_context
+from ferrule.ids import uuid7
+from ferrule.turn import TurnLoop
+from ferrule.turn_failure import failure_of
+from ferrule.user_command import run_user_command
+from ferrule_hookspecs.hooks import Notification
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from anyio.abc import TaskGroup
+
+    from ferrule.conversation import Conversation
+    from ferrule.session_parts import SessionParts, Settings
+    from ferrule.turn_job import Input, TurnJob
+    from ferrule.usage import Spent
+    from ferrule.user_command import UserCommand
+    from ferrule_hookspecs.events import Outgoing
+    from ferrule_hookspecs.threads import Thread, TurnError
+
+Status = Literal["completed", "interrupted", "failed"]
+
+
+class TurnRunner:
+    """Runs the turns of a session.
+
+    Attributes:
+        running: The turn that is under way.
+        was_interrupted: Whether the last turn was.
+    """
+
+    def __init__(
+        self,
+        thread: Thread,
+        parts: SessionParts,
+        conversation: Conversation,
+        spent: Spent,
+        pass_on: Callable[[Input], bool],
+    ) -> None:
+        """Take the parts; `pass_on` begins another turn with input, if it still can."""
+        self.running: TurnLoop | None = None
+        self.was_interrupted = False
+        self._thread = thread
+        self._parts = parts
+        self._conversation = conversation
+        self._spent = spent
+        self._pass_on = pass_on
+        self._beside: TaskGroup | None = None
+        self._idle = anyio.Event()
+        self._idle.set()
+
+    async def idle(self) -> None:
+        """Wait until no turn runs."""
+        await self._idle.wait()
+
+    @property
+    def joinable(self) -> TurnLoop | None:
+        """The running turn, where it still takes input."""
+        turn = self.running
+        if turn is None or not turn.takes_input or turn.scope.cancel_called:
+            return None
+        return turn
+
+    def interrupt(self) -> None:
+        """End the running turn, if there is one."""
+        if self.running is not None:
+            self.was_interrupted = True
+            self.running.scope.cancel()
+
+    async def begin(self, job: TurnJob, settings: Settings, group: TaskGroup) -> TurnLoop:
+        """Begin a turn once the one before is over."""
+        if self.running is not None:
+            self.running.scope.cancel()
+        await self._idle.wait()
+        self._idle = anyio.Event()
+        self.was_interrupted = False
+        self._parts.settings = settings
+        turn = TurnLoop(
+            self._parts,
+            self._conversation,
+            uuid7(),
+            output_schema=job.output_schema,
+            thread_spent=self._spent,
+            takes_input=job.input is not None or job.command is not None,
+        )
+        self.running = turn
+        group.start_soon(self._run, turn, job, name=f"turn {turn.turn_id}")
+        return turn
+
+    def start_command(self, command: UserCommand) -> None:
+        """Run a user's command beside what the running turn does; the turn waits for it."""
+        turn, beside = self.running, self._beside
+        if turn is not None and beside is not None:
+            beside.start_soon(self._accompany, turn, command)
+
+    async def _accompany(self, turn: TurnLoop, command: UserCommand) -> None:
+        turn.inject([await run_user_command(self._parts, turn.turn_id, command)])
+
+    async def _run(self, turn: TurnLoop, job: TurnJob) -> None:
+        status: Status = "interrupted"
+        error: TurnError | None = None
+        try:
+            with turn.scope:
+                failure = await self._guarded(turn, job)
+                status, error = ("completed", None) if failure is None else failure
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._end(turn, status, error)
+
+    async def _end(self, turn: TurnLoop, status: Status, error: TurnError | None) -> None:
+        self._hand_over(turn.left_over(), status)
+        self._spent = turn.thread_spent
+        self.running = None
+        recorder = self._parts.recorder
+        try:
+            if error is not None and status == "failed":
+                recorder.status({"type": "systemError"})
+                recorder.error(error, will_retry=False)
+            await turn.finish(status, error)
+            await self._notify(turn, status)
+        except Exception as fault:  # noqa: BLE001 -- a store is a plugin: the session goes on
+            self._report_unstored(turn, fault)
+        self._idle.set()
+
+    def _hand_over(self, inputs: Sequence[Input], status: Status) -> None:
+        """Begin the next turn with input the last one did not take; an interrupt stops it, too."""
+        reason = "the turn was interrupted"
+        if status != "interrupted":
+            reason = "the thread closes, or too many operations wait"
+            inputs = [each for each in inputs if not self._pass_on(each)]
+        parts = [part for each in inputs for part in each.content]
+        if parts:
+            texts = "; ".join(repr(part["text"]) for part in parts if part["type"] == "text")
+            self._parts.recorder.warning(f"input was not taken: {texts}: {reason}; send it again")
+
+    async def _guarded(self, turn: TurnLoop, job: TurnJob) -> tuple[Status, TurnError] | None:
+        """Run the turn; returns how it failed, if it did."""
+        try:
+            self._open(turn)
+            if job.refusal is not None:
+                raise job.refusal
+            async with anyio.create_task_group() as beside:
+                self._beside = beside
+                if job.command is not None:
+                    await turn.run_command(job.command)
+                elif job.input is not None:
+                    await turn.run(job.input)
+                else:
+                    await turn.compact_only()
+        except FAULTS as error:  # the session outlives whatever ends a turn
+            return failure_of(error)
+        finally:
+            self._beside = None
+        return None
+
+    def _open(self, turn: TurnLoop) -> None:
+        recorder = self._parts.recorder
+        recorder.turn_started(turn.as_turn())
+        settings = self._parts.settings
+        note = change_note(self._conversation.told, settings)
+        if note is not None:
+            self._conversation.append(note)
+        self._conversation.told = turn_context(settings)
+        recorder.record("turn_context", {"turn_id": turn.turn_id, **self._conversation.told})
+
+    def _report_unstored(self, turn: TurnLoop, fault: Exception) -> None:
+        """Tell that the end of a turn could not be written; nothing of it is acknowledged."""
+        self._conversation.abort_unstored("aborted")
+        error: TurnError = {
+            "message": f"the end of the turn could not be stored: {fault}",
+            "codexErrorInfo": "other",
+        }
+        self._parts.recorder.status({"type": "systemError"})
+        params = {"threadId": self._thread["id"], "turn": turn.as_turn("failed", error)}
+        self._parts.recorder.queue.put(
+            cast("Outgoing", {"method": "turn/completed", "params": params})
+        )
+
+    async def _notify(self, turn: TurnLoop, status: Status) -> None:
+        if status != "completed":
+            return
+        await self._parts.hooks.observe(
+            "ferrule_notify",
+            notification=Notification(
+                "turn_complete",
+                self._thread["id"],
+                turn.turn_id,
+                self._parts.settings.cwd,
+                turn.input_texts,
+                turn.last_message,
+                source=self._thread["source"],
+            ),
+            context=self._parts.context,
+        )
