@@ -188,8 +188,6 @@ class RpcMethod(NamedTuple):
         experimental: Whether a client must have asked for experimental methods.
         result: A `TypedDict` of the result, for the published schema.
         notifications: What it may send, with a `TypedDict` of the parameters; for the schema too.
-        is_long: Whether a call may last until the client ends it; such calls do not count towards
-            what a client may have under way.
     """
 
     name: str
@@ -198,4 +196,3 @@ class RpcMethod(NamedTuple):
     experimental: bool = False
     result: type | None = None
     notifications: Mapping[str, type] = MappingProxyType({})
-    is_long: bool = False
