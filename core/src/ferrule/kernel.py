@@ -40,7 +40,7 @@ class LocalKernel:
         self._host = host
         self.group = group
         self.owner = ProcessOwner()
-        self.runtime = LocalRuntime(group, self.owner, self._report)
+        self.runtime = LocalRuntime(self, self._report)
         self._service = ThreadService(self)
         self.threads: Threads = self._service
         self._store: ThreadStore | None = None

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from ferrule.containment import contained
 from ferrule_hookspecs.errors import FerruleError
+from ferrule_hookspecs.host import ConfigRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
-    from anyio.abc import TaskGroup
-
-    from ferrule.processes import ProcessOwner
+    from ferrule.kernel import LocalKernel
+    from ferrule_hookspecs.host import ConfigEdit
     from ferrule_hookspecs.sandbox import Launch
     from ferrule_hookspecs.tools import Process
 
@@ -20,20 +20,21 @@ if TYPE_CHECKING:
 class LocalRuntime:
     """The programs and background work of one kernel's plugins."""
 
-    def __init__(
-        self, group: TaskGroup, owner: ProcessOwner, report: Callable[[str], None]
-    ) -> None:
-        self._group = group
-        self._owner = owner
+    def __init__(self, kernel: LocalKernel, report: Callable[[str], None]) -> None:
+        self._kernel = kernel
         self._report = report
 
     async def spawn(self, launch: Launch, *, open_stdin: bool = False) -> Process:
         """Start a program that ends with the kernel at the latest, however that ends."""
-        return await self._owner.spawn(launch, open_stdin=open_stdin)
+        return await self._kernel.owner.spawn(launch, open_stdin=open_stdin)
 
     def start(self, function: Callable[[], Awaitable[None]], name: str) -> None:
         """Run something in the background until it ends; it is cancelled with the kernel."""
-        self._group.start_soon(self._run, function, name, name=name)
+        self._kernel.group.start_soon(self._run, function, name, name=name)
+
+    def write_config(self, edits: Sequence[ConfigEdit]) -> None:
+        """Change the user's configuration file: all edits or none."""
+        self._kernel.write_config(ConfigRequest(cwd=str(self._kernel.home)), edits)
 
     async def _run(self, function: Callable[[], Awaitable[None]], name: str) -> None:
         try:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.models import ModelInfo
     from ferrule_hookspecs.ops import Op
-    from ferrule_hookspecs.plugins import PluginContext
+    from ferrule_hookspecs.plugins import PluginContext, Runtime
     from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode, SandboxPolicy
     from ferrule_hookspecs.review import Reviewer, Verdict
     from ferrule_hookspecs.serving import RpcMethod, ServerDriver, Transport
@@ -266,6 +266,11 @@ class Kernel(Protocol):
     """A running kernel."""
 
     threads: Threads
+
+    @property
+    def runtime(self) -> Runtime:
+        """Keeps programs and background work of plugins."""
+        ...
 
     def config(self, request: ConfigRequest) -> Config:
         """Read the configuration."""

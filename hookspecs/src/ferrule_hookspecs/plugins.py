@@ -8,9 +8,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Sequence
 
     from ferrule_hookspecs.events import Event
+    from ferrule_hookspecs.host import ConfigEdit
     from ferrule_hookspecs.sandbox import Launch
     from ferrule_hookspecs.services import SessionServices
     from ferrule_hookspecs.tools import Process
@@ -31,6 +32,14 @@ class Runtime(Protocol):
         """Run something in the background until it ends; it is cancelled with the kernel.
 
         What it raises is reported under `name` and ends nothing else.
+        """
+        ...
+
+    def write_config(self, edits: Sequence[ConfigEdit]) -> None:
+        """Change the user's configuration file: all edits or none; comments and order stay.
+
+        Raises:
+            ConfigError: The configuration would be invalid.
         """
         ...
 
