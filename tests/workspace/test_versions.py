@@ -15,7 +15,13 @@ MEMBERS = sorted(
 )
 
 # No plugins, but what several plugins of one kind share.
-LIBRARIES = {"ferrule-wire", "ferrule-confinement", "ferrule-gate"}
+LIBRARIES = {
+    "ferrule-wire",
+    "ferrule-confinement",
+    "ferrule-gate",
+    "ferrule-consult",
+    "ferrule-processes",
+}
 
 # No plugin either: it stands on the kernel, for programs that bring no other front end.
 SDK = "ferrule-sdk"

@@ -5,9 +5,9 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ferrule_consult.text import cut, json_line, tokens
 from ferrule_reviewer_guardian.action import Action
 from ferrule_reviewer_guardian.conversation import ReviewConversation
-from ferrule_reviewer_guardian.cutting import cut, json_line, tokens
 from ferrule_reviewer_guardian.frame import framed
 from ferrule_reviewer_guardian.records import records, shown
 

@@ -69,9 +69,30 @@ class ModelProvider(TypedDict, total=False):
     stream_idle_timeout_ms: Milliseconds
     websocket_connect_timeout_ms: Milliseconds
     requires_openai_auth: bool
+    """Use what `ferrule login` left where no key is set."""
     supports_websockets: bool
     settings: dict[str, object]
     """What only the provider plugin understands."""
+
+
+class Login(TypedDict, total=False):
+    """Where one signs in, and what Ferrule is called there."""
+
+    issuer: str
+    """Address of the issuer; its metadata name the endpoints."""
+    client_id: str
+    """Name the issuer knows this program by."""
+    scopes: list[str]
+    """What is asked for; by default `openid`, `profile`, `email` and `offline_access`."""
+    redirect_uri: str
+    """Where the browser comes back to, on this machine; port 0 takes a free one."""
+    parameters: StringMap
+    """More parameters of the page where one agrees."""
+    authorization_endpoint: str
+    """In the place of what the issuer's metadata say; as are the other endpoints."""
+    token_endpoint: str
+    device_authorization_endpoint: str
+    revocation_endpoint: str
 
 
 class SandboxWorkspaceWrite(TypedDict, total=False):
@@ -157,6 +178,9 @@ class AutoReview(TypedDict, total=False):
     timeout_ms: Milliseconds
     """How long one review may take."""
     circuit_break_action: Literal["default", "strict"]
+    """strict: a turn that ends for too many refusals ends with an error of its own."""
+    lookups: Count
+    """How often a review may look at files of the workspace; each time is one more request."""
 
 
 class McpEnvVar(TypedDict, total=False):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 from typing import TYPE_CHECKING, Final, cast
 
@@ -119,10 +117,9 @@ async def _end(process: Process) -> None:
     """Kill what still runs. The group is only named while its leader is known to be there."""
     from anyio import CancelScope
 
+    from ferrule_processes.group import kill_group
+
     if process.returncode is None:
-        if os.name == "posix":
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
+        kill_group(process)
         with CancelScope(shield=True):
             await process.wait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ferrule_reviewer_guardian.cutting import cut, json_line, tokens
+from ferrule_consult.text import cut, json_line, tokens
 
 if TYPE_CHECKING:
     from ferrule_hookspecs.review import ReviewRequest

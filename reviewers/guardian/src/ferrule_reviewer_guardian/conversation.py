@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ferrule_reviewer_guardian.cutting import json_line, tokens
-from ferrule_reviewer_guardian.frame import DELTA, FIRST, framed, fresh_nonce
+from ferrule_consult.fence import fresh_nonce
+from ferrule_consult.text import json_line, message, tokens
+from ferrule_reviewer_guardian.frame import DELTA, FIRST, framed
 from ferrule_reviewer_guardian.records import earlier, records, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ferrule_hookspecs.history import HistoryItem, MessageItem, Role
+    from ferrule_hookspecs.history import HistoryItem, MessageItem
     from ferrule_reviewer_guardian.action import Action
 
 _LIMIT: Final = 64_000
@@ -79,9 +80,3 @@ class ReviewConversation:
             return True
         sent = [part.get("text", "") for each in self._sent for part in each["content"]]
         return sum(map(tokens, sent)) > _LIMIT
-
-
-def message(role: Role, text: str) -> MessageItem:
-    """Build a message of one text."""
-    kind = "output_text" if role == "assistant" else "input_text"
-    return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}

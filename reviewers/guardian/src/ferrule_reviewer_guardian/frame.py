@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING, Final
+
+from ferrule_consult.fence import fenced, nonce_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,24 +20,12 @@ DELTA: Final = "These are the records since the last review; earlier verdicts ar
 
 def framed(head: str, lines: Sequence[str], action: str, draw: Callable[[], str]) -> str:
     """Put records and an action between lines with a number that occurs in neither."""
-    payload = "\n".join((*lines, action))
-    nonce = draw()
-    while nonce in payload:
-        nonce = draw()
+    nonce = nonce_for((*lines, action), draw)
     return "\n".join(
         [
             _OPENING.format(nonce=nonce, head=head),
-            f"-----BEGIN RECORDS {nonce}",
-            *lines,
-            f"-----END RECORDS {nonce}",
-            f"-----BEGIN ACTION {nonce}",
-            action,
-            f"-----END ACTION {nonce}",
+            fenced("RECORDS", lines, nonce),
+            fenced("ACTION", [action], nonce),
             _CLOSING,
         ]
     )
-
-
-def fresh_nonce() -> str:
-    """Draw a number nobody can guess."""
-    return secrets.token_hex(16)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
-from ferrule_reviewer_guardian.cutting import cut, json_line, tokens
+from ferrule_consult.text import cut, json_line, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

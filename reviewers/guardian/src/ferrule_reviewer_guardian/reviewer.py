@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from ferrule_hookspecs.errors import FerruleError
 
 if TYPE_CHECKING:
+    from ferrule_consult.exchange import Answer
     from ferrule_hookspecs.events import AutoReview, Event
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.review import ReviewContext, ReviewOutcome, ReviewRequest
     from ferrule_reviewer_guardian.action import Action
-    from ferrule_reviewer_guardian.exchange import Answer
     from ferrule_reviewer_guardian.settings import GuardianSettings
     from ferrule_reviewer_guardian.verdict import Verdict
 
@@ -86,8 +86,8 @@ class GuardianReviewer:
     async def _find(
         self, request: ReviewRequest, context: ReviewContext, action: Action
     ) -> _Finding:
+        from ferrule_consult.exchange import ConsultTimeoutError
         from ferrule_reviewer_guardian.catastrophes import catastrophe
-        from ferrule_reviewer_guardian.exchange import ReviewTimeoutError
         from ferrule_reviewer_guardian.memory import situation_of
         from ferrule_reviewer_guardian.verdict import Verdict
 
@@ -99,7 +99,7 @@ class GuardianReviewer:
             return _Finding(known, rule="remembered")
         try:
             finding = await self._ask(request, context, action)
-        except ReviewTimeoutError as error:
+        except ConsultTimeoutError as error:
             return _Finding(failure=str(error), timed_out=True)
         except FerruleError as error:
             return _Finding(failure=str(error))
@@ -110,16 +110,22 @@ class GuardianReviewer:
     async def _ask(
         self, request: ReviewRequest, context: ReviewContext, action: Action
     ) -> _Finding:
+        from ferrule_consult.answer import AnswerError
+        from ferrule_consult.exchange import answer_of
+        from ferrule_consult.lookups import SCHEMAS, LookUps
         from ferrule_hookspecs.provider import ModelRequest
         from ferrule_reviewer_guardian.conversation import ReviewConversation
-        from ferrule_reviewer_guardian.exchange import answer_of
-        from ferrule_reviewer_guardian.verdict import SCHEMA, AnswerError, parse, validated
+        from ferrule_reviewer_guardian.verdict import SCHEMA, parse, validated
 
         settings = self._settings
         if context.provider is None or context.turn is None:
             return _Finding(failure="no model can be asked here")
         conversation = cast("ReviewConversation", self._conversation)
         asked = conversation.ask(context.history, context.user_texts, action)
+        lookups = None
+        if settings.lookups and self._context.services is not None:
+            root = self._context.project_root or request.cwd
+            lookups = LookUps(self._context.services.files(), root, settings.lookups)
         answer = await answer_of(
             context.provider(settings.provider),
             ModelRequest(
@@ -127,12 +133,13 @@ class GuardianReviewer:
                 turn_id=request.turn_id,
                 model=settings.model or context.turn.model,
                 input=asked.input,
-                tools=(),
+                tools=() if lookups is None else SCHEMAS,
                 kind="review",
                 parallel_tool_calls=False,
                 output_schema=SCHEMA,
             ),
             settings.timeout_s,
+            lookups,
         )
         try:
             verdict = validated(parse(answer.text), is_whole=asked.is_whole)
@@ -191,6 +198,8 @@ class GuardianReviewer:
             details["model"] = self._settings.model or default
             details["requests"] = finding.answer.requests
             details["usage"] = finding.answer.usage
+            if finding.answer.lookups:
+                details["lookups"] = finding.answer.lookups
         return details
 
 

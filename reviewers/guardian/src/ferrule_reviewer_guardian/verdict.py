@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NoReturn, cast, get_args
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast, get_args
 
-from ferrule_hookspecs.errors import FerruleError
+from ferrule_consult.answer import AnswerError, only_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,10 +32,6 @@ SCHEMA: Final[Mapping[str, object]] = {
 }
 
 
-class AnswerError(FerruleError):
-    """The answer cannot be taken for a verdict."""
-
-
 class Verdict(NamedTuple):
     """A judgement of one action."""
 
@@ -56,17 +51,7 @@ def parse(answer: str) -> Verdict:
     Raises:
         AnswerError: There is none, there are several, or it says something unknown.
     """
-    begin, end = answer.find("{"), answer.rfind("}")
-    if begin < 0 or end < begin:
-        raise AnswerError("the answer holds no JSON object")
-    try:
-        # From the first brace to the last: two objects, or prose with braces, are no JSON.
-        found: object = json.loads(
-            answer[begin : end + 1], object_pairs_hook=_unique, parse_constant=_refuse_constant
-        )
-    except (ValueError, RecursionError):
-        raise AnswerError("the answer is not exactly one JSON object") from None
-    fields = cast("dict[str, object]", found)
+    fields = only_object(answer)
     words = {name: _word(fields, name) for name in _FIELDS}
     rationale = fields.get("rationale")
     words["rationale"] = (rationale if isinstance(rationale, str) else "")[:_RATIONALE_LIMIT]
@@ -101,14 +86,3 @@ def _word(fields: Mapping[str, object], name: str) -> str:
     if not isinstance(value, str) or value not in _FIELDS[name]:
         raise AnswerError(f"the answer's {name} is {str(value)[:40]!r}")
     return value
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        raise ValueError("a key stands twice")
-    return fields
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(name)

@@ -1,10 +1,13 @@
-"""Bounds on what is sent: text as JSON on one line, cut in the middle where it is too long."""
+"""Bounds on what is sent: messages, text as one line of JSON, cut where it is too long."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from ferrule_hookspecs.history import MessageItem, Role
 
 BYTES_PER_TOKEN: Final = 4
 """A rough measure that needs no model's own tokenizer."""
@@ -56,3 +59,9 @@ def _shortened(text: str, limit: int) -> Cut:
     marker = f"[... {len(data) - 2 * half:,} bytes left out for their length ...]"
     shown = f"{head.decode('utf-8', 'replace')}{marker}{tail.decode('utf-8', 'replace')}"
     return Cut(shown, is_whole=False)
+
+
+def message(role: Role, text: str) -> MessageItem:
+    """Build a message of one text."""
+    kind = "output_text" if role == "assistant" else "input_text"
+    return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}

@@ -1,0 +1,1 @@
+"""What plugins share that ask a model for a verdict."""
