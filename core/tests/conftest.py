@@ -59,14 +59,19 @@ class Bench:
         path.write_text(f"{key} = {value}\n" + "\n".join(lines))
 
     def options(self, kernel, **changes):
-        config = kernel.config(ConfigRequest(cwd=str(self.workspace)))
+        flags = changes.pop("flags", {})
+        config = kernel.config(ConfigRequest(cwd=str(self.workspace), flags=flags))
         return ThreadOptions(**({"config": config, "cwd": str(self.workspace)} | changes))
 
-    def run(self, script, **changes):
-        """Open a thread, run an async function with it, close it; returns all events."""
+    def run(self, script, *, resume=None, **changes):
+        """Open a thread, run an async function with it, close it; returns the session."""
 
         async def main(kernel):
-            session = await kernel.threads.start(self.options(kernel, **changes))
+            options = self.options(kernel, **changes)
+            if resume is None:
+                session = await kernel.threads.start(options)
+            else:
+                session = await kernel.threads.resume(resume, options)
             async with anyio.create_task_group() as group:
                 group.start_soon(self.read, session)
                 await script(session)
@@ -80,6 +85,11 @@ class Bench:
         content = [{"type": "text", "text": text}]
         params = {"threadId": session.thread["id"], "input": content} | params
         await session.submit({"id": "1", "method": "turn/start", "params": params})
+
+    async def perform(self, session, method, **params):
+        """Have an operation taken; raises what refuses it."""
+        params = {"threadId": session.thread["id"], **params}
+        return await session.perform({"id": "1", "method": method, "params": params})
 
     async def read(self, session):
         async for event in session.events():

@@ -68,6 +68,7 @@ class TurnLoop:
         self._sampler = Sampler(parts, conversation, turn_id)
         self._info = parts.turn_info(turn_id)
         self._steered: deque[Input] = deque()
+        self._untaken: Input | None = None
         self._injected: list[HistoryItem] = []
         self._answer: AgentMessageItem | None = None
         self._last_usage: TokenUsage | None = None
@@ -84,7 +85,8 @@ class TurnLoop:
 
     def left_over(self) -> Sequence[Input]:
         """Input that came too late for this turn."""
-        return tuple(self._steered)
+        first = () if self._untaken is None else (self._untaken,)
+        return (*first, *self._steered)
 
     def as_turn(self, status: str = "inProgress", error: TurnError | None = None) -> Turn:
         """Describe the turn in wire form."""
@@ -107,6 +109,7 @@ class TurnLoop:
         Raises:
             FerruleError: The turn failed; the message is the user's.
         """
+        self._untaken = given
         await self._parts.hooks.observe("ferrule_turn_start", turn=self._info)
         await self._take_input(given)
         await self._follow_up()
@@ -163,6 +166,7 @@ class TurnLoop:
         replies = await self._parts.hooks.gather(
             "ferrule_prompt_submit", prompt=content, turn=self._info
         )
+        self._untaken = None
         answers = [(name, reply) for name, reply in replies if isinstance(reply, PromptReply)]
         for name, reply in answers:
             if reply.block_reason is not None:
