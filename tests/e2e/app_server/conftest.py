@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -40,6 +41,18 @@ def pytest_generate_tests(metafunc):
     )
 
 
+_SHOW_SCENARIO = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import drive_app_server as driver
+wanted = driver.SCENARIOS[sys.argv[2]]
+config = driver.BASE_CONFIG
+for key in ("model", "approval", "sandbox", "top", "provider", "tables"):
+    config = config.replace("{%s}" % key, wanted[key])
+print(json.dumps({"mock": wanted["mock"], "config": config, "files": wanted["files"]}))
+"""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What came of driving a scenario: the lines that differ, and what went wrong on the way."""
@@ -55,6 +68,12 @@ class Recorded:
         self.scenarios = scenario_names()
         self.listed = tomllib.loads(DIFFERENCES.read_text())
         self.folder = RECORDED
+
+    def scenario(self, name: str) -> dict[str, object]:
+        """The scripted model and the configuration of a scenario, as the driver has them."""
+        said = python("-c", _SHOW_SCENARIO, self.folder, name)
+        assert said.returncode == 0, said.stderr
+        return json.loads(said.stdout)
 
     def pending(self, scenario: str) -> int | None:
         return self.listed["scenario"].get(scenario, {}).get("pending")
@@ -196,6 +215,44 @@ def scripted_by_driver():
                 model.terminate()
 
     return serve
+
+
+@pytest.fixture
+def prepared(recorded, scripted_by_driver):
+    """Sets up a recorded scenario: its model, home and workspace; yields where and how to run."""
+
+    @contextmanager
+    def prepare(scenario: str) -> Iterator[tuple[Path, dict[str, str]]]:
+        base = Path(tempfile.mkdtemp(prefix="app-server-", dir="/var/tmp"))
+        (home := base / "home").mkdir()
+        (workspace := base / "ws").mkdir()
+        wanted = recorded.scenario(scenario)
+        script = base / "script.json"
+        script.write_text(json.dumps(wanted["mock"]))
+        try:
+            with scripted_by_driver(script, base / "model.jsonl") as base_url:
+                port = base_url.split(":")[2].partition("/")[0]
+                config = wanted["config"].replace("{mport}", port)
+                (home / "config.toml").write_text(config)
+                (workspace / "README.md").write_text("# demo\n")
+                for arguments in ("init -q -b main", "add README.md", "commit -qm init"):
+                    identity = ("-c", "user.email=a@b", "-c", "user.name=n")
+                    git = ["git", "-C", workspace, *identity, *arguments.split()]
+                    subprocess.run(git, check=True)
+                for name, content in wanted["files"].items():
+                    (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+                    (workspace / name).write_text(content)
+                own = {
+                    "FERRULE_HOME": str(home),
+                    "CODEX_HOME": str(home),
+                    "HOME": str(base),
+                    "MOCK_KEY": "x",
+                }
+                yield workspace, {**PLAIN_ENVIRONMENT, **own}
+        finally:
+            shutil.rmtree(base, ignore_errors=True)
+
+    return prepare
 
 
 def await_port(port: int) -> None:
