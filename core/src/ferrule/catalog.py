@@ -15,6 +15,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "bubblewrap": "ferrule-sandbox-bubblewrap",
         "files": "ferrule-files",
         "hooks": "ferrule-hooks",
+        "mcp": "ferrule-mcp",
         "models": "ferrule-models",
         "notify": "ferrule-notify",
         "rules": "ferrule-rules",
@@ -40,6 +41,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "hooks": "ferrule-hooks",
         "import": "ferrule-import-codex",
         "local": "ferrule-local",
+        "mcp": "ferrule-mcp",
         "models": "ferrule-models",
         "plugins": "ferrule-core",
         "policy": "ferrule-policy",
@@ -70,6 +72,10 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "responses": "ferrule-responses",
     },
     "ferrule.stores": {"jsonl": "ferrule-core"},
+    "ferrule.transports": {
+        "unix": "ferrule-websocket",
+        "websocket": "ferrule-websocket",
+    },
 }
 
 BUILT_IN_DISTRIBUTIONS: Final[frozenset[str]] = frozenset(
