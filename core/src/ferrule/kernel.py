@@ -34,12 +34,14 @@ if TYPE_CHECKING:
 class LocalKernel:
     """The kernel of one process."""
 
-    def __init__(self, host: LocalHost, group: TaskGroup) -> None:
+    def __init__(
+        self, host: LocalHost, group: TaskGroup, owner: ProcessOwner | None = None
+    ) -> None:
         self.home = host.home
         self.environ = host.environ
         self._host = host
         self.group = group
-        self.owner = ProcessOwner()
+        self.owner = owner or ProcessOwner()
         self.runtime = LocalRuntime(self, self._report)
         self._service = ThreadService(self)
         self.threads: Threads = self._service

@@ -94,7 +94,7 @@ class ProcessOwner:
         if self._is_closed:
             raise OSError(errno.ECANCELED, "the session has ended, nothing can be started any more")
         self._open = {process for process in self._open if process.is_open}
-        become_subreaper()
+        self._become_heir()
         self._watchdog.start()
         return start(launch, streams)
 
@@ -128,6 +128,10 @@ class ProcessOwner:
         watchdog = self._watchdog.pid
         return {*self._running} if watchdog is None else {*self._running, watchdog}
 
+    def _become_heir(self) -> None:
+        """Have what commands leave behind come back to this process."""
+        become_subreaper()
+
     def _strays(self, table: list[ProcessFacts]) -> list[ProcessFacts]:
         """Return what came back from our commands.
 
@@ -143,7 +147,7 @@ class ProcessOwner:
 
     def _kill_round(self) -> bool:
         """Kill what is left; tells whether anything was."""
-        reap_strays(_all_known())
+        self._reap_strays()
         if not self._running:
             self._watchdog.stop()  # it would count as a child that is left
             if not has_children():
@@ -168,7 +172,10 @@ class ProcessOwner:
         now = time.monotonic()
         if now >= self._next_look:  # looking costs a read for each that has not been taken yet
             self._next_look = now + _LOOK_SECONDS
-            reap_strays(_all_known())
+            self._reap_strays()
+
+    def _reap_strays(self) -> None:
+        reap_strays(_all_known())
 
 
 def _all_known() -> set[int]:
