@@ -107,9 +107,11 @@ def test_a_project_that_is_not_trusted_is_named_and_not_read(place, hook):
 @pytest.mark.parametrize(
     ("bad", "complaint"),
     [
-        ({"type": "prompt", "prompt": "?"}, "'prompt' cannot run yet"),
-        ({"type": "agent", "prompt": "?"}, "'agent' cannot run yet"),
-        ({"type": "mcp_tool", "server": "s"}, "'mcp_tool' cannot run yet"),
+        ({"type": "prompt"}, "`prompt` must say what runs"),
+        ({"type": "prompt", "prompt": "?", "async": True}, "always waited for"),
+        ({"type": "agent", "prompt": "?", "model": 7}, "`model` must be a text"),
+        ({"type": "mcp_tool", "tool": "t"}, "`server` must be a text"),
+        ({"type": "mcp_tool", "server": "s", "tool": "t", "input": 1}, "`input` must be a table"),
         ({"type": "telegram"}, "no type 'telegram'"),
         ({"type": "command"}, "`command` must say what runs"),
         ({"type": "command", "command": "x", "timout": 3}, "no key timout"),
@@ -129,6 +131,16 @@ def test_one_bad_hook_drops_itself_alone(place, hook, bad, complaint):
     (warning,) = place.warnings
     assert complaint in warning
     assert f"{file}: PreToolUse[0].hooks[0]" in warning
+
+
+@pytest.mark.parametrize("type_", ["prompt", "agent", "mcp_tool"])
+def test_what_needs_a_running_turn_runs_only_there(place, type_):
+    place.write("home", {"SessionStart": [{"hooks": [{"type": type_}]}]})
+
+    assert runs(place) == []
+    assert (
+        f"a hook of the type {type_} can run at UserPromptSubmit, PreToolUse" in (place.warnings[0])
+    )
 
 
 def test_one_bad_group_drops_itself_alone(place, hook):

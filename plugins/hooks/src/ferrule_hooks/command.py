@@ -153,7 +153,7 @@ class _Listing:
         return (
             f"{number:>3}. {_capital(facts.when)}{only}: {_WORDS[self.rules.state(handler)]}\n"
             f"     runs {_runs(handler)}{how}{files}\n"
-            f"     outside of the sandbox, with your rights; it {facts.power}"
+            f"     {_rights(handler)}; it {facts.power}"
             f"{_failing(handler)}\n"
             f"     from {handler.place}\n"
         )
@@ -164,7 +164,22 @@ def _runs(handler: Handler) -> str:
         return f"a request to {handler.target}"
     if handler.kind == "python":
         return f"the function {handler.target} of an installed package"
+    if handler.kind in ("prompt", "agent"):
+        model = f"the model {handler.model}" if handler.model else "the session's model"
+        return f"a question to {model}: {handler.target}"
+    if handler.kind == "mcp_tool":
+        return f"the tool {handler.target} with {json.dumps(handler.arguments)}"
     return " ".join([handler.target, *(handler.args or ())])
+
+
+def _rights(handler: Handler) -> str:
+    if handler.kind == "prompt":
+        return "what happens is sent to that model, which can do nothing but answer"
+    if handler.kind == "agent":
+        return "what happens is sent to that model, which can read files of the project"
+    if handler.kind == "mcp_tool":
+        return "as a call of this session: rules, approvals and reviewers hold for it"
+    return "outside of the sandbox, with your rights"
 
 
 def _failing(handler: Handler) -> str:

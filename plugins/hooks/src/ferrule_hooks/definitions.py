@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeGuard, cast
 
 from ferrule_hooks.events import EVENTS
-from ferrule_hooks.handler import DEFAULT_TIMEOUT_S, Handler, Kind, Source
+from ferrule_hooks.handler import DEFAULT_TIMEOUT_S, DEFAULT_TIMEOUTS_S, Handler, Kind, Source
 from ferrule_hooks.matcher import MatcherError, matcher_of
 from ferrule_hookspecs.errors import FerruleError
 
@@ -22,8 +22,12 @@ _TARGETS: Final[dict[str, tuple[Kind, str]]] = {
     "command": ("command", "command"),
     "http": ("http", "url"),
     "python": ("python", "function"),
+    "prompt": ("prompt", "prompt"),
+    "agent": ("agent", "prompt"),
+    "mcp_tool": ("mcp_tool", "tool"),
 }
-_LATER: Final = ("mcp_tool", "prompt", "agent")
+_IN_TURNS: Final = ("prompt", "agent", "mcp_tool")
+"""Types that need a running turn, whose model or tools they use."""
 _COMMON: Final = frozenset(
     {
         "type",
@@ -39,6 +43,9 @@ _OWN: Final[dict[str, frozenset[str]]] = {
     "command": frozenset({"command", "commandWindows", "args"}),
     "http": frozenset({"url", "headers", "allowedEnvVars"}),
     "python": frozenset({"function"}),
+    "prompt": frozenset({"prompt", "model"}),
+    "agent": frozenset({"prompt", "model"}),
+    "mcp_tool": frozenset({"server", "tool", "input"}),
 }
 
 
@@ -139,12 +146,11 @@ class _Parts:
         self.event = group.event
         self.given = given
         type_ = given.get("type", "command")
-        if type_ in _LATER:
-            raise DefinitionError(
-                f"hooks of the type {type_!r} cannot run yet; use command, http or python"
-            )
         if not isinstance(type_, str) or type_ not in _TARGETS:
-            raise DefinitionError(f"there is no type {type_!r}; use command, http or python")
+            raise DefinitionError(f"there is no type {type_!r}; use {', '.join(_TARGETS)}")
+        if type_ in _IN_TURNS and not EVENTS[self.event].is_judged:
+            allowed = ", ".join(name for name, event in EVENTS.items() if event.is_judged)
+            raise DefinitionError(f"a hook of the type {type_} can run at {allowed}")
         kind, key = _TARGETS[type_]
         if os.name == "nt" and "commandWindows" in given:
             key = "commandWindows"
@@ -156,6 +162,10 @@ class _Parts:
         self.kind: Kind = kind
         self.target = target
         _check_target(kind, target)
+        if kind in _IN_TURNS and self.flag("async"):
+            raise DefinitionError(f"a hook of the type {kind} is always waited for")
+        if kind == "mcp_tool":
+            self.target = f"mcp__{self._text('server')}__{target}"
 
     def handler(self, source: Source, index: int, root: str) -> Handler:
         """Make the hook."""
@@ -172,6 +182,8 @@ class _Parts:
             args=self._args(),
             headers=self._headers(),
             allowed_env=frozenset(self._texts("allowedEnvVars")),
+            model=self._text("model", ""),
+            arguments=self._input(),
             timeout_s=self._timeout(),
             is_async=self.flag("async"),
             is_sequential=group.is_sequential or self.flag("sequential"),
@@ -206,7 +218,8 @@ class _Parts:
         return found
 
     def _timeout(self) -> float:
-        value = self.given.get("timeout", DEFAULT_TIMEOUT_S)
+        default = DEFAULT_TIMEOUTS_S.get(self.kind, DEFAULT_TIMEOUT_S)
+        value = self.given.get("timeout", default)
         if not isinstance(value, int | float) or isinstance(value, bool):
             raise DefinitionError("`timeout` must be a number of seconds")
         if not 0 < value <= MAX_TIMEOUT_S:
@@ -227,6 +240,18 @@ class _Parts:
 
     def _args(self) -> tuple[str, ...] | None:
         return tuple(self._texts("args")) if "args" in self.given else None
+
+    def _text(self, key: str, default: str | None = None) -> str:
+        value = self.given.get(key, default)
+        if not isinstance(value, str) or (default is None and not value.strip()):
+            raise DefinitionError(f"`{key}` must be a text")
+        return value
+
+    def _input(self) -> Mapping[str, object]:
+        value = self.given.get("input", {})
+        if not is_table(value):
+            raise DefinitionError("`input` must be a table")
+        return value
 
     def _headers(self) -> dict[str, str]:
         headers = self.given.get("headers", {})

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+_JUDGED: Final = (
+    *("UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolUse", "PostToolUseFailure"),
+    *("PreCompact", "Stop", "SubagentStop"),
+)
+
 
 class Event(NamedTuple):
     """One event.
@@ -23,6 +28,11 @@ class Event(NamedTuple):
     power: str = "only watches"
     subject: str = ""
     is_guard: bool = False
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether a hook's opinion counts there, within a turn."""
+        return self.name in _JUDGED
 
 
 _ALL: Final = (

@@ -6,19 +6,22 @@ import hashlib
 import json
 import os
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from ferrule_hooks.events import EVENTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from ferrule_hooks.events import Event
 
 Standing = Literal["administrator", "user", "project"]
-Kind = Literal["command", "http", "python"]
+Kind = Literal["command", "http", "python", "prompt", "agent", "mcp_tool"]
+DEFAULT_TIMEOUTS_S: Final[Mapping[Kind, float]] = {"prompt": 30.0, "agent": 60.0}
 DEFAULT_TIMEOUT_S: Final = 600.0
+"""Of the other kinds."""
 _FILE_LIMIT: Final = 1024 * 1024
 _SCRIPTS: Final = (
     *(".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php"),
@@ -50,10 +53,13 @@ class Handler:
         matcher: The matcher's text.
         matches: The matcher.
         kind: What kind of thing runs.
-        target: The command line, the address, or `module:function`.
+        target: The command line, the address, `module:function`, the question to a model, or the
+            name of the tool in the session.
         args: Arguments of a command that is started without a shell; None with a shell.
         headers: Headers of a request.
         allowed_env: Variables that may be put into headers.
+        model: The model that is asked; empty for the session's.
+        arguments: The input of a tool.
         timeout_s: How long it may take, in seconds.
         is_async: It is started and not waited for.
         is_sequential: It waits for the hooks before it in its group.
@@ -74,6 +80,8 @@ class Handler:
     args: tuple[str, ...] | None
     headers: Mapping[str, str]
     allowed_env: frozenset[str]
+    model: str
+    arguments: Mapping[str, object]
     timeout_s: float
     is_async: bool
     is_sequential: bool

@@ -97,7 +97,7 @@ async def ferrule_prompt_submit(prompt: Sequence[UserInput], turn: TurnInfo) -> 
 async def ferrule_tool_rewrite(call: ToolCall, turn: TurnInfo) -> ToolCall | None:
     """Run the hooks of PreToolUse; they may change the call."""
     session = _session(turn, "PreToolUse")
-    if session is None:
+    if session is None or call.call_id in session.own_calls:
         return None
     from ferrule_hooks.calls import judge
 
@@ -114,7 +114,7 @@ async def ferrule_tool_before(
 ) -> Verdict | None:
     """Say what the hooks of PreToolUse said; what another plugin changed is judged anew."""
     session = _open(context)  # where reading failed before, it fails again, which refuses the call
-    if session is None or not session.has("PreToolUse"):
+    if session is None or not session.has("PreToolUse") or call.call_id in session.own_calls:
         return None
     from ferrule_hooks.calls import judge
     from ferrule_hooks.tool_view import same_call
@@ -134,7 +134,7 @@ async def ferrule_tool_before(
 async def ferrule_permission_request(request: ReviewRequest, turn: TurnInfo) -> Verdict | None:
     """Run the hooks of PermissionRequest."""
     session = _session(turn, "PermissionRequest")
-    if session is None:
+    if session is None or request.call.call_id in session.own_calls:
         return None
     from ferrule_hooks.calls import judge_request
 

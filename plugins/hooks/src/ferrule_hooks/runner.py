@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 from ferrule_hooks.answers import Answer, AnswerError, failed, understood
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ferrule_hooks.handler import Handler
     from ferrule_hooks.payloads import Payload
+    from ferrule_hooks.surroundings import Surroundings
 
 
 async def run_all(
-    handlers: Sequence[Handler], payload: Payload, *, cwd: str, environ: Mapping[str, str]
+    handlers: Sequence[Handler], payload: Payload, around: Surroundings
 ) -> list[Answer]:
     """Run hooks at the same time; those that are sequential follow those before them in a group.
 
@@ -27,7 +28,7 @@ async def run_all(
 
     async def follow(sequence: Sequence[Handler]) -> None:
         for handler in sequence:
-            answers[handler] = await run_one(handler, payload, cwd=cwd, environ=environ)
+            answers[handler] = await run_one(handler, payload, around)
             if answers[handler].decision == "deny":
                 return
 
@@ -52,32 +53,38 @@ def _sequences(handlers: Sequence[Handler]) -> list[list[Handler]]:
     return sequences
 
 
-async def run_one(
-    handler: Handler, payload: Payload, *, cwd: str, environ: Mapping[str, str]
-) -> Answer:
+async def run_one(handler: Handler, payload: Payload, around: Surroundings) -> Answer:
     """Run one hook within its time; whatever goes wrong becomes its answer."""
     from anyio import fail_after
 
     try:
         with fail_after(handler.timeout_s):
-            return await _run(handler, payload, cwd, environ)
+            return await _run(handler, payload, around)
     except TimeoutError:
         return failed(handler, f"did not end within {handler.timeout_s:g} s and was ended")
     except AnswerError as error:
         return failed(handler, str(error))
 
 
-async def _run(handler: Handler, payload: Payload, cwd: str, environ: Mapping[str, str]) -> Answer:
+async def _run(handler: Handler, payload: Payload, around: Surroundings) -> Answer:
     if handler.kind == "python":
         from ferrule_hooks.function_run import run_function
 
         return await run_function(handler, payload)
+    if handler.kind in ("prompt", "agent"):
+        from ferrule_hooks.model_run import ask_model
+
+        return await ask_model(handler, payload, around)
+    if handler.kind == "mcp_tool":
+        from ferrule_hooks.tool_run import run_tool
+
+        return understood(handler, await run_tool(handler, payload, around))
     data = json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")
     if handler.kind == "http":
         from ferrule_hooks.http_run import run_http
 
-        return understood(handler, await run_http(handler, data, environ=environ))
+        return understood(handler, await run_http(handler, data, environ=around.environ))
     from ferrule_hooks.command_run import run_command
 
-    raw = await run_command(handler, data, cwd=cwd, environ=environ)
+    raw = await run_command(handler, data, cwd=around.cwd, environ=around.environ)
     return understood(handler, raw)

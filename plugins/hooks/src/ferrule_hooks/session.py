@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from ferrule_hooks.answers import Answer
 from ferrule_hooks.background import Background
 from ferrule_hooks.runner import run_all, run_one
+from ferrule_hooks.surroundings import Surroundings
 from ferrule_hooks.trust import TrustRules
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class HookSession:
         pending_context: Text for the model that goes out with the next prompt.
         stop_reason: Why the next prompt is refused.
         compaction: What set off the last compaction.
+        own_calls: Calls that hooks make themselves, about which no hook is asked.
     """
 
     def __init__(self, context: PluginContext, handlers: Sequence[Handler]) -> None:
@@ -43,6 +45,7 @@ class HookSession:
         self.pending_context: list[str] = []
         self.stop_reason: str | None = None
         self.compaction: str = "auto"
+        self.own_calls: set[str] = set()
         self._rules = TrustRules(context)
         self._states: dict[Handler, State] = {each: self._rules.state(each) for each in handlers}
         self._by_event: dict[str, list[Handler]] = {}
@@ -82,12 +85,12 @@ class HookSession:
             if handler not in usable and handler.facts.is_guard
             for why in [self._why_not(handler)]
         ]
-        cwd = str(payload["cwd"])
+        around = self._surroundings(str(payload["cwd"]))
         waited = [self._bounded(handler, limit_s) for handler in usable if not handler.is_async]
         for handler in usable:
             if handler.is_async:
-                self._background.start(self._run_alone(handler, payload, cwd))
-        answers += await run_all(waited, payload, cwd=cwd, environ=self._environ)
+                self._background.start(self._run_alone(handler, payload, around))
+        answers += await run_all(waited, payload, around)
         for answer in answers:
             self._pass_on(answer)
         return answers
@@ -121,8 +124,13 @@ class HookSession:
 
         return replace(handler, timeout_s=limit_s)
 
-    async def _run_alone(self, handler: Handler, payload: Payload, cwd: str) -> None:
-        answer = await run_one(handler, payload, cwd=cwd, environ=self._environ)
+    def _surroundings(self, cwd: str) -> Surroundings:
+        context = self.context
+        root = context.project_root or cwd
+        return Surroundings(cwd, self._environ, root, context.services, self.own_calls)
+
+    async def _run_alone(self, handler: Handler, payload: Payload, around: Surroundings) -> None:
+        answer = await run_one(handler, payload, around)
         if answer.failure is not None:
             self.warn(f"{_named(handler)} {answer.failure}")
 
