@@ -263,8 +263,14 @@ class Assessment(NamedTuple):
 
 
 class Kernel(Protocol):
-    """A running kernel."""
+    """A running kernel.
 
+    Attributes:
+        home: `$FERRULE_HOME`.
+        threads: Opens and keeps threads.
+    """
+
+    home: Path
     threads: Threads
 
     @property
