@@ -32,6 +32,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "write_stdin": "ferrule-shell",
     },
     "ferrule.commands": {
+        "app-server": "ferrule-app-server",
         "completion": "ferrule-core",
         "config": "ferrule-core",
         "demo": "ferrule-replay",
@@ -71,8 +72,10 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "replay": "ferrule-replay",
         "responses": "ferrule-responses",
     },
+    "ferrule.servers": {"app-server": "ferrule-app-server"},
     "ferrule.stores": {"jsonl": "ferrule-core"},
     "ferrule.transports": {
+        "stdio": "ferrule-app-server",
         "unix": "ferrule-websocket",
         "websocket": "ferrule-websocket",
     },

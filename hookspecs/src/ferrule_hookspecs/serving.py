@@ -54,6 +54,10 @@ class Connection(Protocol):
         """
         ...
 
+    async def drain(self) -> None:
+        """Nothing comes any more: wait a moment until what was asked is answered and sent."""
+        ...
+
     async def aclose(self) -> None:
         """The client is gone: withdraw it everywhere; its threads go on."""
         ...

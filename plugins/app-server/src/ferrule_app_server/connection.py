@@ -1,0 +1,252 @@
+"""One client: its handshake, its requests under way, what it is told. A `Connection`."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final, cast
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from ferrule_app_server import envelope
+from ferrule_app_server.catalogue import NOTIFICATIONS
+from ferrule_app_server.envelope import INVALID, OVERLOADED, Note, Refusal, Request, Response
+from ferrule_app_server.handshake import Greeting, greet
+from ferrule_app_server.outbox import Outbox
+from ferrule_hookspecs.errors import FerruleError
+from ferrule_hookspecs.serving import RpcError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+
+    from ferrule_app_server.envelope import Message, RequestId
+    from ferrule_app_server.server import AppServer
+    from ferrule_hookspecs.serving import Peer
+
+_AT_ONCE: Final = 64
+"""Requests of one client that are begun before it is read on."""
+_PATIENCE_S: Final = 0.05
+"""Those that take longer than this, such as commands, do not keep it from being read on."""
+_DRAIN_S: Final = 0.5
+_MOST: Final = 2048
+"""More than this under way are refused."""
+_TURNS: Final = 16
+"""Messages of one client that are taken before others get a turn."""
+_PUBLISHED: Final = frozenset(NOTIFICATIONS)
+_OVERLOAD: Final = {"codexErrorInfo": "server_overloaded"}
+
+
+class ClientConnection:
+    """One client of an `AppServer`."""
+
+    def __init__(self, server: AppServer, peer: Peer) -> None:
+        self.server = server
+        self.peer = peer
+        self.greeting: Greeting | None = None
+        self.outbox = Outbox()
+        self._under_way: set[RequestId] = set()
+        self._slow: set[RequestId] = set()
+        self._done = anyio.Event()
+        self._since_turn = 0
+        self._on_close: list[Callable[[], Awaitable[None]]] = []
+        self._works: set[anyio.CancelScope] = set()
+
+    async def receive(self, message: bytes) -> None:
+        """Take one message; waits while too much of this client is under way."""
+        incoming = envelope.read(message)
+        match incoming:
+            case Request():
+                await self._take(incoming)
+            case Response():
+                self.server.questions.answer(self, incoming)
+            case Refusal():
+                self.outbox.put(envelope.error(None, incoming.code, incoming.message))
+            case Note():
+                pass  # `initialized` is the only one there is, and nothing waits for it
+        self._since_turn += 1
+        if self.outbox.is_full:
+            await self.outbox.room()
+        elif self._since_turn >= _TURNS:
+            self._since_turn = 0
+            await checkpoint()
+
+    def messages(self) -> AsyncIterator[bytes]:
+        """Messages for the client."""
+        return self.outbox.read()
+
+    async def drain(self) -> None:
+        """Wait a moment until what was asked is answered and sent."""
+        with anyio.move_on_after(_DRAIN_S):
+            while self._under_way:
+                self._done = anyio.Event()
+                await self._done.wait()
+            await self.outbox.empty()
+
+    async def aclose(self) -> None:
+        """Withdraw the client everywhere; its threads go on."""
+        self.outbox.abandon()
+        for scope in list(self._works):
+            scope.cancel()
+        self.server.forget(self)
+        with anyio.CancelScope(shield=True):
+            while self._on_close:
+                try:
+                    await self._on_close.pop()()
+                except FerruleError as error:
+                    self.server.report(f"closing a connection: {error}")
+
+    def tell(self, method: str, params: Mapping[str, object], *, always: bool = False) -> None:
+        """Send a notification, unless the client has no use for it.
+
+        Args:
+            method: Its name.
+            params: Its parameters.
+            always: Send it although the published protocol does not know it.
+        """
+        if self.takes(method, always=always):
+            self.outbox.put(notification(method, params))
+
+    def takes(self, method: str, *, always: bool = False) -> bool:
+        """Whether the client is to hear of notifications of this name."""
+        greeting = self.greeting
+        if greeting is None or method in greeting.opted_out:
+            return False
+        return always or method in _PUBLISHED or greeting.wants_extensions
+
+    def add_close(self, callback: Callable[[], Awaitable[None]]) -> None:
+        """Have something ended when the client is gone."""
+        self._on_close.append(callback)
+
+    def start(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Have something done until it ends or the client is gone."""
+        self.server.start(self._until_gone, work)
+
+    async def _until_gone(self, work: Callable[[], Awaitable[None]]) -> None:
+        scope = anyio.CancelScope()
+        self._works.add(scope)
+        try:
+            with scope:
+                await work()
+        except Exception as error:  # noqa: BLE001 -- the server outlives what methods leave behind
+            self.server.report(f"{type(error).__name__}: {error}")
+        finally:
+            self._works.discard(scope)
+
+    async def _take(self, request: Request) -> None:
+        if request.method == "initialize":
+            self._initialize(request)
+            return
+        if request.id in self._under_way:
+            self._refuse(request, f"Invalid request: id {request.id!r} is under way already")
+            return
+        if len(self._under_way) - len(self._slow) >= _AT_ONCE:
+            await self._wait_for_room()
+        if len(self._under_way) >= _MOST:
+            reply = envelope.error(
+                request.id, OVERLOADED, "Server overloaded; retry later.", _OVERLOAD
+            )
+            self.outbox.put(reply)
+            return
+        self._under_way.add(request.id)
+        self.server.start(self._serve, request)
+
+    async def _wait_for_room(self) -> None:
+        """Wait until enough is done, or what is under way turns out to be slow."""
+        with anyio.move_on_after(_PATIENCE_S):
+            while len(self._under_way) - len(self._slow) >= _AT_ONCE:
+                self._done = anyio.Event()
+                await self._done.wait()
+            return
+        self._slow = set(self._under_way)
+
+    def _initialize(self, request: Request) -> None:
+        if self.greeting is not None:
+            self._refuse(request, "Already initialized")
+            return
+        try:
+            self.greeting, reply = greet(request.params, self.server.home)
+        except RpcError as error:
+            self._refuse(request, str(error))
+            return
+        self.outbox.put(envelope.result(request.id, reply))
+
+    def _refuse(self, request: Request, message: str) -> None:
+        self.outbox.put(envelope.error(request.id, INVALID, message))
+
+    async def _serve(self, request: Request) -> None:
+        caller = Caller(self)
+        reply: Message = envelope.error(request.id, envelope.INTERNAL, "the server is closing")
+        try:
+            reply = await self._reply(caller, request)
+        finally:
+            self._under_way.discard(request.id)
+            self._slow.discard(request.id)
+            self._done.set()
+            self.outbox.put(reply, caller.replied)
+
+    async def _reply(self, caller: Caller, request: Request) -> Message:
+        try:
+            return envelope.result(request.id, await self.server.answer(caller, request))
+        except RpcError as error:
+            return envelope.error(request.id, error.code, str(error), error.data)
+        except FerruleError as error:
+            return envelope.error(request.id, INVALID, str(error))
+        except Exception as error:  # noqa: BLE001 -- every request gets an answer
+            self.server.report_fault(request.method, error)
+            text = f"{request.method} failed: {type(error).__name__}: {error}"
+            return envelope.error(request.id, envelope.INTERNAL, " ".join(text.split()))
+
+
+class Caller:
+    """The client during one call; satisfies the contract's `RpcClient`."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self.connection = connection
+        self._after: list[Callable[[], None]] = []
+
+    @property
+    def name(self) -> str:
+        """What the client calls itself."""
+        greeting = self.connection.greeting
+        return greeting.name if greeting is not None else ""
+
+    @property
+    def experimental(self) -> bool:
+        """Whether it asked for experimental methods and fields."""
+        greeting = self.connection.greeting
+        return greeting is not None and greeting.experimental
+
+    def notify(self, method: str, params: Mapping[str, object]) -> None:
+        """Send this client a notification, after the reply to this call if that is not sent yet."""
+        self.connection.tell(method, params)
+
+    def on_close(self, callback: Callable[[], Awaitable[None]]) -> None:
+        """Have something ended when the client is gone."""
+        self.connection.add_close(callback)
+
+    async def room(self) -> None:
+        """Wait while the client reads more slowly than it is told things."""
+        await self.connection.outbox.room()
+
+    def start_soon(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Have something done beside the calls, until it ends or the client is gone."""
+        self.connection.start(work)
+
+    def after_reply(self, callback: Callable[[], None]) -> None:
+        """Have something done when the reply to this call was handed to the transport."""
+        self._after.append(callback)
+
+    def replied(self) -> None:
+        """The reply is out, or never will be."""
+        for callback in self._after:
+            callback()
+
+
+def notification(method: str, params: Mapping[str, object]) -> Message:
+    """Build a notification."""
+    emitted_at = time.time_ns() // 1_000_000
+    return {
+        "method": method,
+        "params": cast("object", params),
+        "emittedAtMs": emitted_at,
+    }

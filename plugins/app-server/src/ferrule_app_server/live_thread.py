@@ -1,0 +1,203 @@
+"""An open thread: the only reader of its session's events, which it passes on to clients.
+
+Everything a client is told about a thread goes through `_pass_on`, one event at a time, so that a
+client that joins in between gets a snapshot and then exactly what follows it.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import anyio
+
+from ferrule_app_server.connection import notification
+from ferrule_app_server.timeline import Timeline
+from ferrule_hookspecs.errors import FerruleError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ferrule_app_server.connection import Caller, ClientConnection
+    from ferrule_app_server.server import AppServer
+    from ferrule_hookspecs.host import Session
+    from ferrule_hookspecs.ops import Op
+    from ferrule_hookspecs.threads import Thread, ThreadStatus, Turn
+
+_LEAD_S: Final = 0.01
+"""How long a reply goes ahead of what it announces: some clients only listen once they read it."""
+_STUCK_S: Final = 30.0
+"""A client that takes nothing for so long, while others wait, is dropped."""
+_FOR_ALL: Final = frozenset({"thread/status/changed", "thread/name/updated", "thread/closed"})
+"""What every client hears, whether it follows the thread or not."""
+
+
+class LiveThread:
+    """One open thread of an `AppServer`."""
+
+    def __init__(self, server: AppServer, session: Session, *, stored_turns: int) -> None:
+        self.server = server
+        self.session = session
+        self.id = session.thread["id"]
+        self.status: ThreadStatus = {"type": "idle"}
+        self.closed = anyio.Event()
+        self.timeline = Timeline(stored_turns, is_ephemeral=session.thread["ephemeral"])
+        self._followers: set[ClientConnection] = set()
+        self._left_at = time.monotonic()
+        self._announcing = 0
+        self._announced = anyio.Event()
+
+    @property
+    def is_active(self) -> bool:
+        """Whether a turn runs."""
+        return self.status["type"] == "active"
+
+    @property
+    def lonely_s(self) -> float:
+        """How long nobody has followed the thread, in seconds; 0 while anybody does."""
+        return 0.0 if self._followers else time.monotonic() - self._left_at
+
+    def describe(self) -> Thread:
+        """The thread as it stands, without turns."""
+        thread: Thread = {**self.session.thread, "status": self.status, "turns": []}
+        return thread
+
+    def turns(self) -> list[Turn]:
+        """All turns that clients were told of, the running one included."""
+        if self.session.thread["ephemeral"]:
+            return self.timeline.turns(())
+        return self.timeline.turns(self.server.stored_turns(self.id))
+
+    def follow(self, connection: ClientConnection) -> None:
+        """Tell a client from now on."""
+        self._followers.add(connection)
+
+    def leave(self, connection: ClientConnection) -> bool:
+        """Tell a client no more; returns whether it was told before."""
+        if connection not in self._followers:
+            return False
+        self._followers.discard(connection)
+        self._left_at = time.monotonic()
+        return True
+
+    def ask_again(self, connection: ClientConnection) -> None:
+        """Put what is still open to a client that joined."""
+        for question in self.server.questions.of(self):
+            question.put_to(connection)
+
+    def answer(self, number: int, result: Mapping[str, object]) -> None:
+        """Pass on a client's answer to a question of the session."""
+        op: Op = {
+            "id": "",
+            "method": "serverRequest/answer",
+            "params": {"threadId": self.id, "requestId": number, "result": dict(result)},
+        }
+        self.server.start(self._submit, op)
+
+    async def perform_turn(self, op: Op, caller: Caller) -> str:
+        """Perform an operation that begins a turn, and have its events wait for the reply."""
+        self._announcing += 1
+        caller.after_reply(self._reply_is_out)
+        return (await self.session.perform(op)).get("turnId", "")
+
+    def begin_after(self, caller: Caller) -> None:
+        """Pass nothing on before the reply to a call is out."""
+        self._announcing += 1
+        caller.after_reply(self._reply_is_out)
+
+    async def run(self) -> None:
+        """Pass on what the session tells until it is closed."""
+        try:
+            await self._let_reply_ahead()
+            async for event in self.session.events():
+                method, params = event["method"], cast("dict[str, Any]", event["params"])
+                if "id" in event:
+                    self._ask(cast("int", event["id"]), method, params)
+                else:
+                    await self._take(method, params)
+                for follower in list(self._followers):
+                    if follower.outbox.is_full:
+                        await self._wait_for(follower)
+        finally:
+            self.server.questions.drop(self)
+            self.closed.set()
+            self.server.closed(self)
+
+    def tell(self, method: str, params: Mapping[str, object]) -> None:
+        """Tell whoever follows the thread."""
+        message = notification(method, params)
+        for follower in self._followers:
+            if follower.takes(method):
+                follower.outbox.put(message)
+
+    async def _take(self, method: str, params: dict[str, Any]) -> None:
+        match method:
+            case "thread/started":
+                pass  # told by whoever opened the thread, behind the reply
+            case "thread/status/changed":
+                await self._take_status(params["status"])
+            case "serverRequest/resolved":
+                question = self.server.questions.settle(self, params["requestId"])
+                if question is not None and question.tells_end:
+                    self._pass_on(method, {**params, "requestId": question.id})
+            case _:
+                if method == "thread/name/updated":
+                    self.session.thread["name"] = params["threadName"]
+                self._pass_on(method, params)
+
+    async def _take_status(self, status: ThreadStatus) -> None:
+        if status == self.status:
+            return
+        if status["type"] == "active" and not self.is_active:
+            await self._let_reply_ahead()
+        self.status = status
+        self._pass_on("thread/status/changed", {"threadId": self.id, "status": status})
+
+    def _pass_on(self, method: str, params: dict[str, Any]) -> None:
+        self.timeline.take(method, params)
+        if method in _FOR_ALL:
+            self.server.tell_all(method, params, self._followers)
+        else:
+            self.tell(method, params)
+
+    def _ask(self, number: int, method: str, params: dict[str, Any]) -> None:
+        question = self.server.questions.open(self, number, method, params)
+        for follower in self._followers:
+            question.put_to(follower)
+
+    async def _let_reply_ahead(self) -> None:
+        """Wait until the reply that names the new turn was handed over, and a moment longer."""
+        waited = self._announcing > 0
+        while self._announcing:
+            self._announced = anyio.Event()
+            await self._announced.wait()
+        if waited:
+            await anyio.sleep(_LEAD_S)
+
+    def _reply_is_out(self) -> None:
+        self._announcing -= 1
+        self._announced.set()
+
+    async def _wait_for(self, follower: ClientConnection) -> None:
+        """Wait for a slow reader; one that others would wait for in vain is dropped."""
+        if len(self._followers) == 1:
+            await follower.outbox.room()
+            return
+        taken = follower.outbox.taken
+        with anyio.move_on_after(_STUCK_S) as scope:
+            await follower.outbox.room()
+        if scope.cancelled_caught and follower.outbox.taken == taken:
+            self.server.report(f"a client over {follower.peer.transport} reads nothing; dropped")
+            follower.outbox.abandon()
+            self.leave(follower)
+
+    async def _submit(self, op: Op) -> None:
+        try:
+            await self.session.submit(op)
+        except FerruleError as error:
+            self.server.report(str(error))
+
+
+def thread_params(thread: Thread, turns: Sequence[Turn] = ()) -> dict[str, object]:
+    """Return a thread with turns, as replies and `thread/started` carry it."""
+    return {"thread": {**thread, "turns": list(turns)}}

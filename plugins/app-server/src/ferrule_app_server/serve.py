@@ -1,0 +1,96 @@
+"""Runs the server on the transports that the command line names."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Final, cast
+
+import anyio
+
+from ferrule_app_server.arguments import STDIO
+from ferrule_hookspecs.errors import FerruleError, InterruptedByUserError
+from ferrule_hookspecs.host import ConfigRequest
+from ferrule_hookspecs.serving import Endpoint
+
+if TYPE_CHECKING:
+    from ferrule_app_server.arguments import Options
+    from ferrule_app_server.server import AppServer
+    from ferrule_hookspecs.host import Host, Kernel
+    from ferrule_hookspecs.serving import Transport
+
+_WEBSOCKET: Final = ("ws", "wss")
+
+
+def serve(options: Options, host: Host) -> int:
+    """Serve until all transports are done; returns the exit code."""
+    request = ConfigRequest(
+        cwd=os.path.abspath(options.cwd or os.getcwd()),
+        profile=options.profile,
+        overrides=options.overrides,
+    )
+    host.config(request)  # what is wrong with it is told before anybody connects
+
+    async def main(kernel: Kernel) -> int:
+        await _serve(kernel, request, options)
+        return 0
+
+    try:
+        return host.run(main)
+    except InterruptedByUserError as error:
+        return 128 + error.signal if error.signal == signal.SIGINT else 0
+
+
+async def _serve(kernel: Kernel, request: ConfigRequest, options: Options) -> None:
+    config = kernel.config(request)
+    transports = {url: kernel.transport(config, _transport_name(url)) for url in options.listen}
+    driver = kernel.server(config, "app-server")
+    async with driver.open(kernel, request) as opened, anyio.create_task_group() as group:
+        server = cast("AppServer", opened)
+        scope = anyio.CancelScope(shield=True)
+        done = anyio.Event()
+        group.start_soon(_carry, server, transports, options, scope, done)
+        try:
+            await done.wait()
+        finally:  # clients hear how their turns end before they are cut off
+            await server.drain()
+            scope.cancel()
+
+
+async def _carry(
+    server: AppServer,
+    transports: dict[str, Transport],
+    options: Options,
+    scope: anyio.CancelScope,
+    done: anyio.Event,
+) -> None:
+    """Serve on every transport; the last one that ends, or the first that fails, ends it."""
+    try:
+        with scope:
+            async with anyio.create_task_group() as group:
+                for url, transport in transports.items():
+                    endpoint = Endpoint(url, options.transport)
+                    group.start_soon(transport.serve, server, endpoint, _announce)
+    except BaseExceptionGroup as errors:
+        found = errors
+        while isinstance(found.exceptions[0], BaseExceptionGroup):
+            found = found.exceptions[0]
+        raise found.exceptions[0] from None
+    finally:
+        done.set()
+
+
+def _announce(url: str) -> None:
+    if url != STDIO:
+        sys.stderr.write(f"ferrule app-server\n  listening on: {url}\n")
+        sys.stderr.flush()
+
+
+def _transport_name(url: str) -> str:
+    scheme, separator, _ = url.partition("://")
+    if not separator:
+        raise FerruleError(
+            f"--listen {url!r} is no URL; write stdio://, unix://PATH or ws://HOST:PORT"
+        )
+    return "websocket" if scheme in _WEBSOCKET else scheme

@@ -1,0 +1,143 @@
+"""The app-server: any number of clients on one kernel, and the threads they share."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from ferrule_app_server.connection import ClientConnection, notification
+from ferrule_app_server.method_table import MethodTable, check_gate, parameters
+from ferrule_app_server.questions import Questions
+from ferrule_app_server.thread_shelf import ThreadShelf
+from ferrule_hookspecs.errors import ThreadNotFoundError
+from ferrule_hookspecs.serving import RpcCall, RpcError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+
+    from anyio.abc import TaskGroup
+
+    from ferrule_app_server.connection import Caller
+    from ferrule_app_server.envelope import Request
+    from ferrule_app_server.live_thread import LiveThread
+    from ferrule_hookspecs.host import Config, ConfigRequest, Kernel
+    from ferrule_hookspecs.serving import Peer, RpcMethod
+    from ferrule_hookspecs.threads import Turn
+
+_CLOSE_S: Final = 1.5
+
+
+class AppServer:
+    """Serves one kernel; satisfies the contract's `Server`."""
+
+    def __init__(self, kernel: Kernel, request: ConfigRequest, home: str, group: TaskGroup) -> None:
+        self.kernel = kernel
+        self.request = request
+        self.home = home
+        self.questions = Questions()
+        self.threads = ThreadShelf(self)
+        self._group = group
+        self._methods = MethodTable(self._gather)
+        self._connections: set[ClientConnection] = set()
+
+    def connect(self, peer: Peer) -> ClientConnection:
+        """Take a new client."""
+        connection = ClientConnection(self, peer)
+        self._connections.add(connection)
+        return connection
+
+    def forget(self, connection: ClientConnection) -> None:
+        """A client is gone."""
+        self._connections.discard(connection)
+        self.questions.forget(connection)
+        self.threads.forget(connection)
+
+    def start(self, work: Callable[..., Awaitable[object]], *args: Any) -> None:  # noqa: ANN401
+        """Have something done beside what runs now; it must not raise."""
+        self._group.start_soon(work, *args)
+
+    def config(self) -> Config:
+        """Read the configuration where no thread says otherwise."""
+        return self.kernel.config(self.request)
+
+    async def answer(self, caller: Caller, request: Request) -> Mapping[str, object]:
+        """Answer a request.
+
+        Raises:
+            RpcError: It cannot be answered.
+        """
+        method = await self._methods.find(request.method)
+        if caller.connection.greeting is None:
+            raise RpcError("Not initialized")
+        if not caller.experimental:
+            check_gate(request, method)
+        params = parameters(request, method)
+        call = RpcCall(params, caller, self.kernel, self.config(), self.broadcast, self.request)
+        return await method.handler(call)
+
+    def broadcast(self, method: str, params: Mapping[str, object]) -> None:
+        """Tell every client."""
+        self.tell_all(method, params, ())
+
+    def tell_all(
+        self,
+        method: str,
+        params: Mapping[str, object],
+        followers: Collection[ClientConnection],
+    ) -> None:
+        """Tell every client; of one thread's status only the last, where nobody follows it."""
+        message = notification(method, params)
+        for connection in self._connections:
+            if not connection.takes(method):
+                continue
+            if connection in followers or method != "thread/status/changed":
+                connection.outbox.put(message)
+            else:
+                connection.outbox.put_latest((method, params["threadId"]), message)
+
+    def stored_turns(self, thread_id: str) -> Sequence[Turn]:
+        """Read the turns of a thread; none where nothing is stored yet."""
+        try:
+            return self.kernel.threads.turns(thread_id)
+        except ThreadNotFoundError:
+            return ()
+
+    def closed(self, thread: LiveThread) -> None:
+        """A thread's session is closed."""
+        self.threads.remove(thread)
+
+    def report(self, message: str) -> None:
+        """Tell whoever runs the server."""
+        sys.stderr.write(f"{message}\n")
+
+    def report_fault(self, method: str, error: Exception) -> None:
+        """Tell whoever runs the server about a handler that is broken."""
+        self.report(f"{method} failed: {type(error).__name__}: {error}")
+
+    async def drain(self) -> None:
+        """Close every thread, what runs is interrupted and stored; clients hear of it."""
+        with anyio.move_on_after(_CLOSE_S, shield=True):
+            await self.threads.aclose()
+
+    async def _gather(self) -> Sequence[RpcMethod]:
+        return await self.kernel.rpc_methods(self.config())
+
+    async def run(self) -> None:
+        """Do what is to be done while the server runs."""
+        self._group.start_soon(self.threads.watch)
+
+
+@asynccontextmanager
+async def serving(kernel: Kernel, request: ConfigRequest, home: str) -> AsyncIterator[AppServer]:
+    """Serve until the block is left; threads are closed then."""
+    async with anyio.create_task_group() as group:
+        server = AppServer(kernel, request, home, group)
+        await server.run()
+        try:
+            yield server
+        finally:
+            await server.drain()
+            group.cancel_scope.cancel()

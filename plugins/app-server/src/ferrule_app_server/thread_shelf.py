@@ -1,0 +1,127 @@
+"""The open threads of a server: opened once, shared by clients, put away when nobody is left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from ferrule_app_server.live_thread import LiveThread
+from ferrule_hookspecs.errors import FerruleError
+from ferrule_hookspecs.serving import RpcError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+    from ferrule_app_server.connection import ClientConnection
+    from ferrule_app_server.server import AppServer
+    from ferrule_hookspecs.host import Session
+
+_UNLOAD_S: Final = 30 * 60
+"""How long a thread stays open that nobody follows and that does nothing."""
+_LOOK_S: Final = 60.0
+
+
+class ThreadShelf:
+    """Open threads by id."""
+
+    def __init__(self, server: AppServer) -> None:
+        self._server = server
+        self._threads: dict[str, LiveThread] = {}
+        self._opening: dict[str, anyio.Event] = {}
+
+    def __iter__(self) -> Iterator[LiveThread]:
+        return iter(list(self._threads.values()))
+
+    def get(self, thread_id: str) -> LiveThread | None:
+        """Return an open thread."""
+        return self._threads.get(thread_id)
+
+    def require(self, thread_id: str) -> LiveThread:
+        """Return an open thread.
+
+        Raises:
+            RpcError: It is not open.
+        """
+        check_id(thread_id)
+        thread = self._threads.get(thread_id)
+        if thread is None:
+            raise RpcError(f"thread not found: {thread_id}")
+        return thread
+
+    async def open(
+        self, thread_id: str, opens: Callable[[], Awaitable[Session]], stored_turns: int
+    ) -> LiveThread:
+        """Open a stored thread, or return it where another client opens it already."""
+        while thread_id in self._opening:
+            await self._opening[thread_id].wait()
+        if thread_id in self._threads:
+            return self._threads[thread_id]
+        event = self._opening[thread_id] = anyio.Event()
+        try:
+            return self.add(await opens(), stored_turns)
+        finally:
+            del self._opening[thread_id]
+            event.set()
+
+    def add(self, session: Session, stored_turns: int) -> LiveThread:
+        """Keep a session; its events are passed on from the next turn of the loop on."""
+        thread = LiveThread(self._server, session, stored_turns=stored_turns)
+        self._threads[thread.id] = thread
+        self._server.start(thread.run)
+        return thread
+
+    def remove(self, thread: LiveThread) -> None:
+        """Forget a thread that is closed."""
+        if self._threads.get(thread.id) is thread:
+            del self._threads[thread.id]
+
+    async def close(self, thread: LiveThread) -> None:
+        """Close a thread and wait until clients were told all of it."""
+        await thread.session.close()
+        await thread.closed.wait()
+
+    def forget(self, connection: ClientConnection) -> None:
+        """A client is gone; threads go on."""
+        for thread in self:
+            thread.leave(connection)
+
+    async def watch(self) -> None:
+        """Close threads that nobody has followed for long."""
+        settings = self._server.config().get("app_server", {})
+        limit = settings.get("unload_after_s", _UNLOAD_S) if isinstance(settings, dict) else 0
+        patience = float(limit) if isinstance(limit, int | float) and limit > 0 else _UNLOAD_S
+        while True:
+            await anyio.sleep(min(_LOOK_S, patience / 2))
+            for thread in self:
+                if thread.lonely_s >= patience and not thread.is_active:
+                    await self._put_away(thread)
+
+    async def aclose(self) -> None:
+        """Close all threads at once."""
+        async with anyio.create_task_group() as group:
+            for thread in self:
+                group.start_soon(self._put_away, thread)
+
+    async def _put_away(self, thread: LiveThread) -> None:
+        try:
+            await self.close(thread)
+        except FerruleError as error:
+            self._server.report(str(error))
+
+
+def check_id(thread_id: str, what: str = "thread") -> None:
+    """Refuse what is no id, with the reason.
+
+    Raises:
+        RpcError: It is none.
+    """
+    text = thread_id.removeprefix("urn:uuid:").strip("{}")
+    for at, letter in enumerate(text):
+        if letter not in "0123456789abcdefABCDEF-":
+            raise RpcError(
+                f"invalid {what} id: invalid character: expected an optional prefix of"
+                f" `urn:uuid:` followed by [0-9a-fA-F-], found `{letter}` at {at + 1}"
+            )
+    if len(text.replace("-", "")) != 32:
+        raise RpcError(f"invalid {what} id: invalid length: expected 32 digits in {thread_id!r}")
