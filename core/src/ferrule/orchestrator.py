@@ -59,6 +59,10 @@ class CallRefusedError(FerruleError):
     """The call was not approved; the message goes to the model."""
 
 
+class ApprovalFailedError(CallRefusedError):
+    """Nobody decided, as the answer made no sense; the message goes to the model."""
+
+
 class TurnCancelledError(FerruleError):
     """A reviewer answered `cancel`: the call is refused and the turn ends."""
 
@@ -147,7 +151,8 @@ class Orchestrator:
             with contained(call.tool):
                 result = await self._approved_run(call, tool, item)
         except CallRefusedError as error:
-            return self._ended(call, item, "declined", str(error))
+            status = "failed" if isinstance(error, ApprovalFailedError) else "declined"
+            return self._ended(call, item, status, str(error))
         except TurnCancelledError as error:
             self._ended(call, item, "declined", str(error))
             raise
@@ -212,11 +217,12 @@ class Orchestrator:
         if wanted.write and sandbox.policy.mode == "read-only":
             self._check_mode(call, "workspace-write", "it cannot write")
         requirement = requirement._replace(escalate=escalate, permissions=wanted)
-        await self._meet(call, item, await self._requirement(call, tool, requirement))
+        question = await self._requirement(call, tool, requirement)
+        granted = await self._meet(call, item, question)
         if escalate:
             sandbox = escalated(self._parts)
-        elif any(wanted):
-            sandbox = confined(self._parts, self._turn_id, wanted)
+        elif any(granted):
+            sandbox = confined(self._parts, self._turn_id, granted)
         result = await self._attempt(call, tool, sandbox)
         if result.denial is None or sandbox.policy.unconfined or result.pending:
             return result
@@ -284,10 +290,10 @@ class Orchestrator:
 
     async def _meet(
         self, call: ToolCall, item: ThreadItem | None, question: _Question | None
-    ) -> None:
-        """Get approval where a question stands; raises unless it is given."""
+    ) -> AdditionalPermissions:
+        """Get approval where a question stands, and return what it grants; raises otherwise."""
         if question is None:
-            return
+            return NOTHING
         policy = self._parts.settings.approval_policy
         if not may_ask(policy, question.kinds):
             self._refuse(
@@ -305,20 +311,17 @@ class Orchestrator:
                 "reason": "the same call was accepted for the session",
             }
             self._decided(call, question.phase, outcome)
-            return
+            return question.permissions
         outcome = await self._review(call, item, question)
         self._decided(call, "escalation" if question.denial else "review", outcome)
         await self._amend(question, outcome)
         if outcome["decision"] == "acceptForSession" and keeps:
             parts.memory.remember(call, parts.settings, question.confinement)
-        if outcome["decision"] == "cancel":
-            message = f"cancelled by {outcome['reviewer']}: {outcome['reason']}"
-            raise TurnCancelledError(message, outcome.get("errorInfo", ""))
-        if outcome["decision"] not in _ACCEPTING:
-            raise CallRefusedError(f"rejected by {outcome['reviewer']}: {outcome['reason']}")
+        granted = _accepted_part(question, outcome)
         if question.lasting:
             until = None if outcome["decision"] == "acceptForSession" else self._turn_id
-            parts.grants.add(question.permissions, parts.settings.sandbox_policy, until)
+            parts.grants.add(granted, parts.settings.sandbox_policy, until)
+        return granted
 
     async def _amend(self, question: _Question, outcome: ReviewOutcome) -> None:
         """Have an accepted amendment kept; only one that was offered counts."""
@@ -482,6 +485,23 @@ class Orchestrator:
             return
         status = "completed" if result.success else "failed"
         recorder.item_completed(result.item or ended_item(item, status, result.output))
+
+
+def _accepted_part(question: _Question, outcome: ReviewOutcome) -> AdditionalPermissions:
+    """Return what a decision grants beyond the sandbox; raises where it does not accept."""
+    if outcome["decision"] == "cancel":
+        message = f"cancelled by {outcome['reviewer']}: {outcome['reason']}"
+        raise TurnCancelledError(message, outcome.get("errorInfo", ""))
+    if outcome.get("failed"):
+        raise ApprovalFailedError(outcome["reason"])
+    if outcome["decision"] not in _ACCEPTING:
+        raise CallRefusedError(f"rejected by {outcome['reviewer']}: {outcome['reason']}")
+    if "granted" not in outcome:
+        return question.permissions
+    granted = question.permissions.granted_by(outcome["granted"])
+    if not any(granted):
+        raise CallRefusedError(f"rejected by {outcome['reviewer']}: nothing was granted")
+    return granted
 
 
 def refusal(reason: str, rule: str) -> ReviewOutcome:

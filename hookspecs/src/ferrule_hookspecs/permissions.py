@@ -60,6 +60,33 @@ class AdditionalPermissions(NamedTuple):
             told["fileSystem"] = {"read": list(self.read), "write": list(self.write)}
         return told
 
+    def granted_by(self, wire: Mapping[str, object]) -> AdditionalPermissions:
+        """Return what of this a client's answer grants; what was not asked for does not count."""
+        network, files = (_loose_table(wire.get(key)) for key in ("network", "fileSystem"))
+        read, write = set(_loose_texts(files.get("read"))), set(_loose_texts(files.get("write")))
+        for entry in _loose_list(files.get("entries")):
+            table = _loose_table(entry)
+            path = _loose_table(table.get("path")).get("path")
+            if isinstance(path, str):
+                (write if table.get("access") == "write" else read).add(path)
+        return AdditionalPermissions(
+            self.network and network.get("enabled") is True,
+            tuple(path for path in self.read if path in read or path in write),
+            tuple(path for path in self.write if path in write),
+        )
+
+
+def _loose_table(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+
+
+def _loose_list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _loose_texts(value: object) -> list[str]:
+    return [text for text in _loose_list(value) if isinstance(text, str)]
+
 
 def parse_permissions(name: str, value: object, folder: str) -> AdditionalPermissions:
     """Read what a model asks for; paths are relative to `folder`.

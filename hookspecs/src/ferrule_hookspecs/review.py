@@ -89,6 +89,10 @@ class ReviewOutcome(TypedDict):
     """What else the reviewer found: risk, authorisation, what it used."""
     escalates: NotRequired[bool]
     """With decline: the reviewer leaves the decision to somebody else, a person in the end."""
+    failed: NotRequired[bool]
+    """With decline: nobody decided, as the answer made no sense; the call fails by it."""
+    granted: NotRequired[dict[str, object]]
+    """Which of the `permissions` asked for are granted, as clients write them; all without it."""
     errorInfo: NotRequired[str]
     """With cancel: the class of error that the end of the turn is told with."""
 

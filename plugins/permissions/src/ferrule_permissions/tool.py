@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule_hookspecs.errors import ToolArgumentError
-from ferrule_hookspecs.permissions import PERMISSIONS_SCHEMA, parse_permissions
+from ferrule_hookspecs.permissions import (
+    PERMISSIONS_SCHEMA,
+    AdditionalPermissions,
+    parse_permissions,
+)
 from ferrule_hookspecs.tools import (
     FunctionSchema,
     Requirement,
@@ -16,9 +21,9 @@ from ferrule_hookspecs.tools import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from ferrule_hookspecs.permissions import AdditionalPermissions
+    from ferrule_hookspecs.sandbox import ResolvedPolicy
     from ferrule_hookspecs.tools import SandboxSession
 
 _PARAMETERS: Final[dict[str, object]] = {
@@ -70,9 +75,33 @@ class RequestPermissions(Tool):
 
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
         """Tell the model what it may now do; the kernel has kept the grant."""
-        return ToolResult(
-            f"Granted, until the end of this turn at least: {_asked(call, context.cwd).summary}"
+        asked, policy = _asked(call, context.cwd), context.sandbox.policy
+        granted = asked if policy.unconfined else _allowed(asked, policy)
+        answer = f"Granted, until the end of this turn at least: {granted.summary}"
+        rest = AdditionalPermissions(
+            asked.network and not granted.network,
+            tuple(path for path in asked.read if path not in granted.read),
+            tuple(path for path in asked.write if path not in granted.write),
         )
+        return ToolResult(f"{answer}. Not granted: {rest.summary}" if any(rest) else answer)
+
+
+def _allowed(asked: AdditionalPermissions, policy: ResolvedPolicy) -> AdditionalPermissions:
+    """What of it the sandbox allows now."""
+    return AdditionalPermissions(
+        asked.network and policy.network,
+        tuple(path for path in asked.read if not _is_in(path, policy.deny_read)),
+        tuple(
+            path
+            for path in asked.write
+            if _is_in(path, [root.path for root in policy.writable_roots])
+        ),
+    )
+
+
+def _is_in(path: str, folders: Sequence[str]) -> bool:
+    real = os.path.realpath(path)
+    return any(real == folder or real.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
 def _asked(call: ToolCall, cwd: str) -> AdditionalPermissions:

@@ -8,8 +8,7 @@ from __future__ import annotations
 import io
 import os
 import select
-import time
-from typing import TYPE_CHECKING, Final, TextIO, cast, get_args
+from typing import TYPE_CHECKING, Final, TextIO
 
 from ferrule_hookspecs.review import (
     ReviewContext,
@@ -17,15 +16,15 @@ from ferrule_hookspecs.review import (
     ReviewOutcome,
     ReviewRequest,
 )
+from ferrule_reviewer_user.answers import from_client, outcome
+from ferrule_reviewer_user.questions import question, what
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ferrule_hookspecs.events import ServerRequest
     from ferrule_hookspecs.plugins import PluginContext
 
 _POLL_S: Final = 0.1
-_DECISIONS: Final = get_args(ReviewDecision)
 _ANSWERS: Final[Mapping[str, ReviewDecision]] = {
     "y": "accept",
     "yes": "accept",
@@ -53,8 +52,8 @@ class UserReviewer:
     async def review(self, request: ReviewRequest, context: ReviewContext) -> ReviewOutcome:
         """Ask, and return what the person decided."""
         if context.ask_client is not None:
-            answer = await context.ask_client(question(request))
-            return _from_client(answer)
+            asked = question(request)
+            return from_client(request, asked["method"], await context.ask_client(asked))
         terminal = _open_terminal()
         if terminal is None:
             return {"decision": "decline", "reviewer": self.name, "reason": _NOBODY}
@@ -70,29 +69,6 @@ class UserReviewer:
             )
         finally:
             given_up.set()
-
-
-def question(request: ReviewRequest) -> ServerRequest:
-    """Build the question a client is asked; the session fills in its `id`."""
-    params: dict[str, object] = {
-        "threadId": request.thread_id,
-        "turnId": request.turn_id,
-        "itemId": request.call.call_id,
-        "startedAtMs": time.time_ns() // 1_000_000,
-        "reason": request.reason,
-    }
-    if request.item is not None and request.item["type"] == "fileChange":
-        method = "item/fileChange/requestApproval"
-    else:
-        method = "item/commandExecution/requestApproval"
-        params |= {
-            "command": _what(request),
-            "cwd": request.cwd,
-            "availableDecisions": list(_DECISIONS),
-        }
-    if request.permissions is not None:
-        params["additionalPermissions"] = request.permissions.wire
-    return cast("ServerRequest", {"id": 0, "method": method, "params": params})
 
 
 def ask_at_terminal(
@@ -112,7 +88,7 @@ def _ask(
 ) -> ReviewOutcome:
     where = "outside the sandbox" if request.escalation else "in the sandbox"
     ask = "Grant it for this turn" if request.lasting else f"Run it {where}"
-    terminal.write(f"\nApproval needed: {request.reason}\n  {_what(request)}\n  in {request.cwd}\n")
+    terminal.write(f"\nApproval needed: {request.reason}\n  {what(request)}\n  in {request.cwd}\n")
     for plugin, verdict in request.verdicts.items():
         if verdict.reason:
             terminal.write(f"  {plugin}: {verdict.reason}\n")
@@ -130,30 +106,7 @@ def _ask(
             return {"decision": "decline", "reviewer": "user", "reason": reason}
         decision = _ANSWERS.get(line.strip().lower())
         if decision is not None:
-            return _outcome(decision, "at the terminal")
-
-
-def _from_client(answer: Mapping[str, object]) -> ReviewOutcome:
-    decision = answer.get("decision")
-    if decision not in _DECISIONS:
-        reason = f"approval request failed: the client answered {decision!r}"
-        return {"decision": "decline", "reviewer": "user", "reason": reason}
-    return _outcome(cast("ReviewDecision", decision), "through the client")
-
-
-def _outcome(decision: ReviewDecision, where: str) -> ReviewOutcome:
-    accepted = decision in ("accept", "acceptForSession")
-    reason = f"{'accepted' if accepted else 'declined'} by the user {where}"
-    return {"decision": decision, "reviewer": "user", "reason": reason}
-
-
-def _what(request: ReviewRequest) -> str:
-    item = request.item
-    if item is not None and item["type"] == "commandExecution":
-        return item["command"]
-    if item is not None and item["type"] == "fileChange":
-        return "patch to " + ", ".join(change["path"] for change in item["changes"])
-    return f"{request.call.tool} {request.call.text}"
+            return outcome(decision, "at the terminal")
 
 
 def _open_terminal() -> TextIO | None:
