@@ -134,7 +134,13 @@ class ConfigFile(TypedDict, total=False):
     sqlite_home: str
     """Folder for derived databases."""
     cli_auth_credentials_store: Literal["file", "keyring", "auto", "ephemeral"]
-    """Where credentials are kept."""
+    """Where what signing in left is kept: `auth.json`, the system's keyring, or that if it works."""
+    login: s.Login
+    """Where one signs in with an account."""
+    forced_login_method: Literal["chatgpt", "api"]
+    """The one way to sign in: with an account, or with an API key."""
+    forced_chatgpt_workspace_id: str | list[str]
+    """Accounts of which one must be signed in with."""
 
     # --- what the model is told
     project_doc_max_bytes: s.Count

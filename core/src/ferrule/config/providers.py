@@ -24,8 +24,9 @@ def built_in_providers() -> Table:
         "openai": {
             "name": "OpenAI",
             "env_key": "OPENAI_API_KEY",
-            "env_key_instructions": "Set it, name another model_provider, or run `ferrule try` "
-            "for a small model that needs no key.",
+            "env_key_instructions": "Set it, sign in with `ferrule login`, name another "
+            "model_provider, or run `ferrule try` for a small model that needs no key.",
+            "requires_openai_auth": True,
             "wire_api": "responses",
         },
         "anthropic": _vendor("Anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY")
@@ -61,9 +62,11 @@ def _server(name: str, port: int) -> Table:
 
 
 def surroundings_layer(home: Path, environ: Mapping[str, str]) -> Layer:
-    """Choose the embedded model where it was fetched and no key for the default is set."""
+    """Choose the embedded model where it was fetched and there is no key for the default."""
     values: Table = {}
-    if not environ.get("OPENAI_API_KEY", "").strip() and (home / _EMBEDDED_WEIGHTS).is_file():
+    has_key = any(environ.get(name, "").strip() for name in ("OPENAI_API_KEY", "CODEX_API_KEY"))
+    is_fetched = not has_key and (home / _EMBEDDED_WEIGHTS).is_file()
+    if is_fetched and not (home / "auth.json").is_file():
         values["model_provider"] = "local"
     return Layer("surroundings", values, source="no OPENAI_API_KEY, and `ferrule local pull` ran")
 

@@ -6,7 +6,6 @@ and nothing interrupts the two steps. A process that waited finds what the other
 
 from __future__ import annotations
 
-import json
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import urlencode, urlsplit
@@ -15,7 +14,7 @@ import anyio
 
 from ferrule_hookspecs.errors import ProviderError
 from ferrule_wire.account import Account, SignInError, tokens_from
-from ferrule_wire.file_lock import held
+from ferrule_wire.json_text import json_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,7 +55,7 @@ async def renewed(vault: Vault, refused: str) -> Account | None:
         SignInError: It cannot be read or stored.
         ProviderError: The issuer cannot be asked now.
     """
-    async with held(vault.home / "auth.json.lock", 2 * _PATIENCE_S):
+    async with vault.lock():
         account = await anyio.to_thread.run_sync(vault.read)
         if account is None or account.bearer != refused:
             return account
@@ -79,7 +78,7 @@ async def _ask(issuer: Issuer, account: Account) -> Mapping[str, object]:
         "client_id": issuer.client_id,
     }
     status, text = await post_form(issuer.token_endpoint, form)
-    answer = _object(text)
+    answer = json_object(text)
     if status == HTTPStatus.OK:
         return answer
     code = error_code(answer)
@@ -156,11 +155,3 @@ def error_code(answer: Mapping[str, object]) -> str:
     if not isinstance(found, str) or len(found) > _LONGEST_CODE:
         return ""
     return found if found.replace("_", "").isalnum() else ""
-
-
-def _object(text: str) -> Mapping[str, object]:
-    try:
-        found: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return cast("Mapping[str, object]", found) if isinstance(found, dict) else {}

@@ -13,18 +13,21 @@ import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import TYPE_CHECKING, Final, Literal
 
 from ferrule_wire.account import Account, SignInError, dump_account, load_account
+from ferrule_wire.json_text import json_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from contextlib import AbstractAsyncContextManager
 
     from ferrule_wire.keyring_entry import KeyringEntry
 
 Store = Literal["file", "keyring", "ephemeral"]
 
 _LARGEST: Final = 1 << 20
+_LOCK_S: Final = 60.0
 _FOREIGN: Final = 0o077
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
@@ -46,6 +49,12 @@ class Vault:
     def store(self) -> Store:
         """Where what was last read or written is kept."""
         return self._store
+
+    def lock(self) -> AbstractAsyncContextManager[None]:
+        """Keep other processes from renewing or replacing the sign-in inside the block."""
+        from ferrule_wire.file_lock import held
+
+        return held(self.home / "auth.json.lock", _LOCK_S)
 
     def is_settled(self) -> bool:
         """Whether reading needs neither a file nor a keyring, for which a thread should wait."""
@@ -132,8 +141,8 @@ class Vault:
         if found is not None and found.get("kept_in") == "keyring":
             self._store = "keyring"
             text = self._entry().read()
-            found = _object(text) if text else None
-            if found is None:
+            found = json_object(text)
+            if not found:
                 raise SignInError(
                     f"{self.path} says that the keyring holds the sign-in, but it does not; "
                     "sign in again: `ferrule login`"
@@ -155,8 +164,8 @@ class Vault:
                 data = file.read(_LARGEST + 1)
             except OSError as error:
                 raise self._unreadable(error) from None
-        found = _object(data.decode("utf-8", "replace")) if len(data) <= _LARGEST else None
-        if found is None:
+        found = json_object(data.decode("utf-8", "replace")) if len(data) <= _LARGEST else {}
+        if not found:
             raise SignInError(f"{self.path} is damaged; sign in again: `ferrule login`")
         return found, _signature(facts)
 
@@ -208,11 +217,3 @@ class Vault:
 
 def _signature(facts: os.stat_result) -> tuple[int, ...]:
     return (facts.st_ino, facts.st_mtime_ns, facts.st_size, facts.st_mode, facts.st_uid)
-
-
-def _object(text: str) -> Mapping[str, object] | None:
-    try:
-        found: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return cast("Mapping[str, object]", found) if isinstance(found, dict) else None

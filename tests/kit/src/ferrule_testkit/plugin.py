@@ -1,4 +1,4 @@
-"""Pytest plugin: the fixtures `model_server`, `ferrule_home` and `run_ferrule`.
+"""Pytest plugin: the fixtures `model_server`, `ferrule_home`, `run_ferrule` and `issuer`.
 
 Every pytest run imports this module, so whatever a fixture needs is imported inside of it.
 """
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ferrule_testkit.home import FerruleHome, FinishedRun
+    from ferrule_testkit.issuer import Issuer
     from ferrule_testkit.model_server import ScriptedModelServer
 
 
@@ -38,3 +39,12 @@ def ferrule_home(tmp_path: Path, model_server: ScriptedModelServer) -> FerruleHo
 def run_ferrule(ferrule_home: FerruleHome) -> Callable[..., FinishedRun]:
     """Run `ferrule` with the given arguments in `ferrule_home`; see `FerruleHome.run`."""
     return ferrule_home.run
+
+
+@pytest.fixture
+def issuer() -> Iterator[Issuer]:
+    """An issuer of tokens with one person, who agrees unless `issuer.state` says otherwise."""
+    from ferrule_testkit.issuer import running_issuer
+
+    with running_issuer() as running:
+        yield running
