@@ -26,7 +26,7 @@ class LocalRuntime:
 
     async def spawn(self, launch: Launch, *, open_stdin: bool = False) -> Process:
         """Start a program that ends with the kernel at the latest, however that ends."""
-        return await self._kernel.owner.spawn(launch, open_stdin=open_stdin)
+        return await self._kernel.owner.spawn(launch, open_stdin=open_stdin, separate_stderr=True)
 
     def start(self, function: Callable[[], Awaitable[None]], name: str) -> None:
         """Run something in the background until it ends; it is cancelled with the kernel."""

@@ -23,6 +23,8 @@ class Runtime(Protocol):
     async def spawn(self, launch: Launch, *, open_stdin: bool = False) -> Process:
         """Start a program that ends with the kernel at the latest, however that ends.
 
+        Its standard error is read by `Process.read_stderr`.
+
         Raises:
             OSError: It could not be started.
         """

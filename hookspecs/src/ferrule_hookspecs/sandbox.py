@@ -112,8 +112,6 @@ class Launch(NamedTuple):
         forward_signal: Delivers a signal to the command itself; None means the process group.
         adopts_terminal: The command makes a terminal it gets as 0, 1 and 2 its controlling one by
             itself. Needed where `argv` is a wrapper that an interrupt typed there must not reach.
-        stderr: Descriptor its standard error goes to; None puts it into the same stream as the
-            standard output. The caller closes its own copy.
     """
 
     argv: tuple[str, ...]
@@ -124,7 +122,6 @@ class Launch(NamedTuple):
     cleanup: Callable[[], None] | None = None
     forward_signal: Callable[[int, int], bool] | None = None
     adopts_terminal: bool = False
-    stderr: int | None = None
 
 
 class Denial(NamedTuple):

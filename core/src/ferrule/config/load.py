@@ -23,6 +23,7 @@ from ferrule.config.narrowing import narrow
 from ferrule.config.overrides import flag_layer, override_layers
 from ferrule.config.provenance import LoadedConfig, ignored_layer
 from ferrule.config.providers import resolve_oss, surroundings_layer
+from ferrule.config.required_servers import constrain_servers
 from ferrule.config.requirements import (
     allowed_choices,
     constrain,
@@ -121,15 +122,17 @@ def read_config(request: ConfigRequest, places: Places) -> LoadedConfig:
     rules = read_requirements(places.admin)
     changed = constrain(values, rules, layers)
     guarded = constrain_guardian(values, rules)
+    server_warnings, server_origins = constrain_servers(values, rules)
     _finish_providers(values, layers)
     warnings += [*managed_warnings(layers, read.managed), *changed.warnings, *guarded.warnings]
+    warnings += server_warnings
     return LoadedConfig(
         values,
         tuple(dict.fromkeys(warnings)),
         str(project.root),
         is_trusted,
         layers,
-        changed.origins | guarded.origins,
+        changed.origins | guarded.origins | server_origins,
         ignored,
         allowed_choices(rules),
     )

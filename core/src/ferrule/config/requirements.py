@@ -14,6 +14,7 @@ from typing import Final, Literal
 from typing_extensions import TypedDict
 
 from ferrule.config.layers import Layer, check_layer, read_layer
+from ferrule.config.required_servers import RequiredServer
 from ferrule.config.settings import AcceptableGap, PluginPin
 from ferrule.config.tables import MISSING, KeyPath, Table, is_list, is_table, lookup, place, texts
 from ferrule_hookspecs.errors import ConfigError
@@ -68,6 +69,7 @@ class RequirementsFile(TypedDict, total=False):
     guardian_extra_policy: str
     plugins: RequiredPlugins
     rules: RequiredRules
+    mcp_servers: dict[str, RequiredServer]
 
 
 _CONSTRAINED: Final[Mapping[str, str]] = {

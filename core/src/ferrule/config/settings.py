@@ -224,6 +224,7 @@ class McpServer(TypedDict, total=False):
     tools: dict[str, McpTool]
     default_tools_approval_mode: Literal["auto", "prompt", "writes", "approve"]
     supports_parallel_tool_calls: bool
+    trusted: bool
 
 
 class PermissionNetwork(TypedDict, total=False):

@@ -1,0 +1,279 @@
+"""`ferrule mcp`: which MCP servers are configured, and whether they work."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from ferrule_hookspecs.errors import FerruleError
+from ferrule_hookspecs.host import ConfigEdit, ConfigRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ferrule_hookspecs.host import Config, Host, Kernel
+    from ferrule_mcp.trial import Trial
+
+app = typer.Typer(
+    help="List, add, remove and test MCP servers, which offer tools of other programs.",
+    no_args_is_help=True,
+)
+_MASK = "*****"
+_SECRETS = ("env", "http_headers")
+
+JsonOption = Annotated[bool, typer.Option("--json", help="print JSON; secrets are masked")]
+NameArgument = Annotated[str, typer.Argument(help="the server's name")]
+
+
+class McpCommandError(FerruleError):
+    """The command cannot do what it was asked."""
+
+
+@app.command("list")
+def list_servers(context: typer.Context, as_json: JsonOption = False) -> None:
+    """List the configured servers."""
+    config = _config(context.obj)
+    tables = _tables(config)
+    if as_json:
+        _print(json.dumps([_shown(config, name) for name in sorted(tables)], indent=2))
+        return
+    if not tables:
+        _print("No MCP servers are configured; `ferrule mcp add` adds one.")
+        return
+    rows = [("name", "what", "state")]
+    rows += [(name, _what(tables[name]), _state(config, name)) for name in sorted(tables)]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        _print(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        )
+
+
+@app.command("get")
+def get_server(context: typer.Context, name: NameArgument, as_json: JsonOption = False) -> None:
+    """Show one server and where it is configured."""
+    config = _config(context.obj)
+    _known(config, name)
+    shown = _shown(config, name)
+    if as_json:
+        _print(json.dumps(shown, indent=2))
+        return
+    for key, value in shown.items():
+        _print(f"{key}: {value if isinstance(value, str) else json.dumps(value)}")
+
+
+@app.command("add", context_settings={"allow_interspersed_args": False})
+def add_server(
+    context: typer.Context,
+    name: NameArgument,
+    command: Annotated[
+        list[str] | None, typer.Argument(help="program and arguments, after `--`")
+    ] = None,
+    url: Annotated[str | None, typer.Option("--url", help="reach it by streamable HTTP")] = None,
+    env: Annotated[
+        list[str] | None, typer.Option("--env", help="KEY=VALUE for its environment")
+    ] = None,
+    env_var: Annotated[
+        list[str] | None, typer.Option("--env-var", help="hand on this variable of ours")
+    ] = None,
+    bearer: Annotated[
+        str | None,
+        typer.Option("--bearer-token-env-var", help="variable that holds the bearer token"),
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="replace a server of that name")
+    ] = False,
+) -> None:
+    """Add a server to config.toml. Options come before the name."""
+    table = _table(command or [], url, env or [], env_var or [], bearer)
+    host = cast("Host", context.obj)
+    if name in _tables(_config(host)) and not replace:
+        raise McpCommandError(f"there is an MCP server {name!r} already; --replace replaces it")
+    _check(name, table)
+    edits = [ConfigEdit(_key(name), None)] if replace else []
+    _write(host, [*edits, ConfigEdit(_key(name), table)])
+    _print(f"Added {name}; `ferrule mcp test {name}` tries it.")
+
+
+@app.command("remove")
+def remove_server(context: typer.Context, name: NameArgument) -> None:
+    """Take a server out of config.toml."""
+    host = cast("Host", context.obj)
+    config = _config(host)
+    _known(config, name)
+    user = next((layer for layer in config.layers if layer.name == "user"), None)
+    if user is None or name not in _tables_of(user.values):
+        origin = config.origin(_key(name))
+        raise McpCommandError(
+            f"the MCP server {name!r} comes from {origin.file or origin.layer}; remove it there"
+        )
+    _write(host, [ConfigEdit(_key(name), None)])
+    _print(f"Removed {name}.")
+
+
+@app.command("test")
+def check_server(context: typer.Context, name: NameArgument, as_json: JsonOption = False) -> None:
+    """Start a server, list what it offers, and end it; what it offers is remembered."""
+    from ferrule_mcp.trial import try_server
+
+    host = cast("Host", context.obj)
+    config = _config(host)
+    _known(config, name)
+    if _state(config, name) != "enabled":
+        raise McpCommandError(f"the MCP server {name!r} is {_state(config, name)}")
+    import os
+
+    cwd = os.getcwd()
+
+    async def attempt(kernel: Kernel) -> Trial:
+        return await try_server(kernel.runtime, host, name, _tables(config)[name], cwd)
+
+    trial = host.run(attempt)
+    if as_json:
+        _print(json.dumps(trial._asdict(), indent=2))
+        return
+    _print(f"{name}: {trial.server} answered after {trial.seconds:.2f} s; it offers:")
+    for tool in trial.tools:
+        _print(f"  {tool}")
+    if not trial.tools:
+        _print("  no tools")
+
+
+def _config(host: Host) -> Config:
+    import os
+
+    config = host.config(ConfigRequest(cwd=os.getcwd()))
+    for warning in config.warnings:
+        sys.stderr.write(f"warning: {warning}\n")
+    return config
+
+
+def _write(host: Host, edits: Sequence[ConfigEdit]) -> None:
+    async def write(kernel: Kernel) -> None:
+        kernel.write_config(ConfigRequest(cwd=str(host.home)), edits)
+
+    host.run(write)
+
+
+def _tables(config: Config) -> Mapping[str, Mapping[str, object]]:
+    return _tables_of(config.values)
+
+
+def _tables_of(values: Mapping[str, object]) -> Mapping[str, Mapping[str, object]]:
+    return cast("Mapping[str, Mapping[str, object]]", values.get("mcp_servers") or {})
+
+
+def _known(config: Config, name: str) -> None:
+    tables = _tables(config)
+    if name not in tables:
+        known = ", ".join(sorted(tables)) or "none"
+        raise McpCommandError(f"no MCP server {name!r} is configured; there are: {known}")
+
+
+def _key(name: str) -> str:
+    from ferrule_mcp.approvals import quoted
+
+    return f"mcp_servers.{quoted(name)}"
+
+
+def _table(
+    command: Sequence[str],
+    url: str | None,
+    env: Sequence[str],
+    env_vars: Sequence[str],
+    bearer: str | None,
+) -> dict[str, object]:
+    table: dict[str, object] = {}
+    if command:
+        table |= {"command": command[0], "args": list(command[1:])}
+    if url is not None:
+        table["url"] = url
+    if env:
+        table["env"] = dict(_pair(each) for each in env)
+    if env_vars:
+        table["env_vars"] = list(env_vars)
+    if bearer is not None:
+        table["bearer_token_env_var"] = bearer
+    return table
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise McpCommandError("--env takes KEY=VALUE")
+    return name, value
+
+
+def _check(name: str, table: Mapping[str, object]) -> None:
+    from ferrule_mcp.server_settings import read_server
+
+    read_server(name, table, "/")
+    misplaced = [key for key in ("env", "env_vars") if key in table and "url" in table]
+    if misplaced or ("bearer_token_env_var" in table and "command" in table):
+        raise McpCommandError(
+            "--env and --env-var are for programs, --bearer-token-env-var is for URLs"
+        )
+
+
+def _what(table: Mapping[str, object]) -> str:
+    if "url" in table:
+        return _plain_url(str(table["url"]))
+    return str(table.get("command", ""))
+
+
+def _plain_url(url: str) -> str:
+    """Leave out what may be a secret: user, password and query."""
+    from urllib.parse import urlsplit, urlunsplit
+
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, _MASK if parts.query else "", ""))
+
+
+def _state(config: Config, name: str) -> str:
+    if _tables(config)[name].get("enabled") is not False:
+        return "enabled"
+    origin = config.origin(f"{_key(name)}.enabled")
+    return "not allowed by the administrator" if origin.layer == "requirements" else "disabled"
+
+
+def _shown(config: Config, name: str) -> dict[str, object]:
+    shown: dict[str, object] = {"name": name, "state": _state(config, name)}
+    for key, value in _tables(config)[name].items():
+        if key in _SECRETS and isinstance(value, dict):
+            shown[key] = dict.fromkeys(cast("dict[str, object]", value), _MASK)
+        elif key == "url":
+            shown[key] = _plain_url(str(value))
+        elif key == "args":
+            shown[key] = _masked_arguments(cast("Sequence[str]", value))
+        elif key != "enabled":
+            shown[key] = value
+    origin = config.origin(_key(name))
+    shown["from"] = origin.file or origin.layer
+    return shown
+
+
+def _masked_arguments(arguments: Sequence[str]) -> list[str]:
+    """Mask the value of an argument that is named like a secret."""
+    import re
+
+    secret = re.compile(r"(?i)(key|token|secret|passw|credential|auth)")
+    shown: list[str] = []
+    hides_next = False
+    for argument in arguments:
+        name, equals, _ = argument.partition("=")
+        if hides_next and not argument.startswith("-"):
+            shown.append(_MASK)
+        elif equals and secret.search(name):
+            shown.append(f"{name}={_MASK}")
+        else:
+            shown.append(argument)
+        hides_next = argument.startswith("-") and not equals and bool(secret.search(argument))
+    return shown
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(line + "\n")

@@ -1,0 +1,295 @@
+"""One connection with a running server, from its start to its end."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from math import inf
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+
+import anyio
+
+from ferrule_hookspecs.errors import FerruleError
+from ferrule_mcp.manifest import Manifest
+from ferrule_mcp.questions import Callers, ask
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    import mcp_types as types
+    from mcp.client.session import ClientRequestContext, ClientSession, IncomingMessage
+    from pydantic import BaseModel
+
+    from ferrule_hookspecs.plugins import Runtime
+    from ferrule_mcp.server_log import ServerLog
+    from ferrule_mcp.server_settings import ServerSettings
+    from ferrule_mcp.stdio_transport import StdioTransport
+
+T = TypeVar("T")
+_PAGE_LIMIT: Final = 100
+_QUIET: Final = ("client", "mcp", "httpx2")
+
+
+class ConnectionFailedError(FerruleError):
+    """The server could not be started or reached; says why."""
+
+
+class Connection:
+    """A session of the protocol with one server; made anew for each start."""
+
+    def __init__(
+        self,
+        settings: ServerSettings,
+        environ: Mapping[str, str],
+        log: ServerLog,
+        warn: Callable[[str], None],
+    ) -> None:
+        self.manifest = Manifest()
+        self.callers = Callers()
+        self.is_open = False
+        self.opened = anyio.Event()
+        self.closed = anyio.Event()
+        self.failure = ""
+        self.refreshed: Callable[[Manifest], None] = lambda manifest: None
+        self._settings = settings
+        self._environ = environ
+        self._log = log
+        self._warn = warn
+        self._session: ClientSession | None = None
+        self._transport: StdioTransport | None = None
+        self._stop = anyio.Event()
+        self._scope = anyio.CancelScope()
+        self._stale = anyio.Event()
+
+    @property
+    def session(self) -> ClientSession:
+        """What requests are sent by.
+
+        Raises:
+            ConnectionFailedError: The server is not there (any more).
+        """
+        if self._session is None or not self.is_open:
+            raise ConnectionFailedError(self.failure or "the server has ended")
+        return self._session
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the server has ended; requests that were under way fail then."""
+        return self.closed.is_set() or (self._transport is not None and self._transport.is_over)
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether it ends because it was told to."""
+        return self._stop.is_set()
+
+    def stop(self) -> None:
+        """Have it end soon, also while it starts."""
+        self._stop.set()
+        self._scope.cancel()
+
+    async def serve(self, runtime: Runtime | None) -> None:
+        """Start the server and keep it until it ends or `stop` is called."""
+        try:
+            with self._scope:
+                await self._serve(runtime)
+            if self._stop.is_set():
+                self.failure = "it was stopped"
+            elif self._scope.cancelled_caught:
+                self.failure = f"it did not start within {self._settings.startup_s:g} s"
+        except FerruleError as error:
+            self.failure = str(error)
+        except Exception as error:  # noqa: BLE001 -- a server or the SDK may raise anything
+            self.failure = _cause(error)
+        finally:
+            self._end()
+
+    async def _serve(self, runtime: Runtime | None) -> None:
+        await anyio.to_thread.run_sync(_load_library, abandon_on_cancel=True)
+        async with AsyncExitStack() as stack:
+            self._scope.deadline = anyio.current_time() + self._settings.startup_s
+            transport = await self._connect(stack, runtime)
+            self._scope.deadline = inf
+            self.is_open = True
+            self.refreshed(self.manifest)
+            self.opened.set()
+            await self._watch(transport)
+
+    def _end(self) -> None:
+        self.is_open = False
+        if self._log.tail and self.failure and not self.opened.is_set():
+            self.failure += f"; it wrote: {self._log.tail}"
+        self.opened.set()
+        self.closed.set()
+
+    async def _connect(
+        self, stack: AsyncExitStack, runtime: Runtime | None
+    ) -> StdioTransport | None:
+        from mcp.client.session import ClientSession
+
+        transport = None
+        if self._settings.command:
+            from ferrule_mcp.stdio_transport import stdio_transport
+
+            if runtime is None:
+                raise FerruleError("no kernel runs that could start it")
+            opened = stdio_transport(self._settings, self._environ, runtime, self._log)
+            (reader, writer), transport = await stack.enter_async_context(opened)
+            self._transport = transport
+        else:
+            from ferrule_mcp.http_transport import http_transport
+
+            reader, writer = await stack.enter_async_context(
+                http_transport(self._settings, self._environ)
+            )
+        session = ClientSession(
+            reader,
+            writer,
+            elicitation_callback=self._asked,
+            list_roots_callback=self._roots,
+            message_handler=self._heard,
+            client_info=_client_info(),
+        )
+        self._session = await stack.enter_async_context(session)
+        await self._greet(transport)
+        return transport
+
+    async def _greet(self, transport: StdioTransport | None) -> None:
+        """Shake hands the old way, which nearly all servers know, else the new one."""
+        from mcp import MCPError
+
+        session = cast("ClientSession", self._session)
+        try:
+            try:
+                await session.initialize()
+            except MCPError:
+                if transport is not None and transport.is_over:
+                    raise
+                await session.discover()
+            self.manifest = await self._offer()
+        except MCPError as error:
+            if transport is not None and transport.is_over:
+                raise FerruleError(f"it ended with exit code {await transport.ended()}") from None
+            raise FerruleError(f"it refused: {error}") from None
+
+    async def _offer(self) -> Manifest:
+        session = cast("ClientSession", self._session)
+        capabilities = _plain(session.server_capabilities)
+        tools: list[Mapping[str, object]] = []
+        if "tools" in capabilities:
+            tools = [_plain(tool) for tool in await self.pages("list_tools", "tools")]
+        tools.sort(key=lambda tool: str(tool["name"]))
+        return Manifest(tools, _plain(session.server_info), capabilities)
+
+    async def asked(self, request: Awaitable[T]) -> T:
+        """Await the answer to a request that is no call of a tool.
+
+        Raises:
+            FerruleError: It was refused, or took too long.
+        """
+        from mcp import MCPError
+
+        name = self._settings.name
+        try:
+            with anyio.fail_after(self._settings.startup_s):
+                return await request
+        except MCPError as error:
+            raise FerruleError(f"the MCP server {name!r} refused: {error}") from None
+        except TimeoutError:
+            raise FerruleError(
+                f"the MCP server {name!r} did not answer within {self._settings.startup_s:g} s"
+            ) from None
+
+    async def pages(self, method: str, field: str) -> Sequence[BaseModel]:
+        """Gather all pages of a list."""
+        import mcp_types
+
+        found: list[BaseModel] = []
+        cursor: str | None = None
+        for _ in range(_PAGE_LIMIT):
+            params = mcp_types.PaginatedRequestParams(cursor=cursor)
+            page = await getattr(self.session_or_starting(), method)(params=params)
+            found.extend(getattr(page, field))
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        return found
+
+    def session_or_starting(self) -> ClientSession:
+        """The session, also before the server is ready for others."""
+        return self.session if self.is_open else cast("ClientSession", self._session)
+
+    async def _watch(self, transport: StdioTransport | None) -> None:
+        """Stay until the end; what the server offers is read again where it says so."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._refresh)
+            if transport is None:
+                await anyio.sleep_forever()
+            else:
+                self.failure = f"it ended with exit code {await transport.ended()}"
+                group.cancel_scope.cancel()
+
+    async def _refresh(self) -> None:
+        from mcp import MCPError
+
+        while True:
+            await self._stale.wait()
+            self._stale = anyio.Event()
+            try:
+                self.manifest = await self._offer()
+            except (MCPError, FerruleError) as error:
+                self._warn(f"the MCP server {self._settings.name!r} cannot be asked again: {error}")
+            else:
+                self.refreshed(self.manifest)
+
+    async def _heard(self, message: IncomingMessage) -> None:
+        from mcp_types import ToolListChangedNotification
+
+        await anyio.lowlevel.checkpoint()
+        if isinstance(message, ToolListChangedNotification):
+            self._stale.set()
+
+    async def _asked(
+        self, context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        return await ask(self._settings.name, self.callers, params, self._warn)
+
+    async def _roots(self, context: ClientRequestContext) -> types.ListRootsResult:
+        from pathlib import Path
+
+        import mcp_types
+
+        await anyio.lowlevel.checkpoint()
+        uri = Path(self._settings.cwd).as_uri()
+        root = mcp_types.Root.model_validate({"uri": uri, "name": Path(self._settings.cwd).name})
+        return mcp_types.ListRootsResult(roots=[root])
+
+
+def _load_library() -> None:
+    """Import the SDK, which takes a second, where the event loop need not wait for it."""
+    import logging
+
+    import mcp.client.session  # noqa: F401
+
+    for name in _QUIET:  # it logs what servers do wrong; that is told by us, not on the terminal
+        logging.getLogger(name).addHandler(logging.NullHandler())
+        logging.getLogger(name).propagate = False
+
+
+def _client_info() -> types.Implementation:
+    import mcp_types
+
+    return mcp_types.Implementation(name="ferrule", version="0.1.0")
+
+
+def _plain(model: BaseModel | None) -> dict[str, object]:
+    if model is None:
+        return {}
+    return model.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def _cause(error: BaseException) -> str:
+    """Name the first cause; task groups wrap it in groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseException", error.exceptions[0])
+    if isinstance(error, FerruleError | TimeoutError):
+        return str(error)
+    return f"{type(error).__name__}: {error}".rstrip(": ")

@@ -1,0 +1,42 @@
+"""Speaks with a server of the network: streamable HTTP."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from ferrule_hookspecs.errors import ConfigError
+from ferrule_mcp.server_environment import http_headers
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+
+    from mcp.client._transport import TransportStreams
+
+    from ferrule_mcp.server_settings import ServerSettings
+
+_CONNECT_S: Final = 30.0
+
+
+@asynccontextmanager
+async def http_transport(
+    settings: ServerSettings, environ: Mapping[str, str]
+) -> AsyncGenerator[TransportStreams]:
+    """Open it; nothing is sent before the first message.
+
+    Raises:
+        ConfigError: The URL cannot be used, or a variable for a header is not set.
+    """
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    if urlsplit(settings.url).scheme not in ("http", "https"):
+        raise ConfigError(f"mcp_servers.{settings.name}.url is no http or https URL")
+    headers = http_headers(settings, environ)
+    timeout = httpx2.Timeout(_CONNECT_S, read=settings.call_s)
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=timeout) as client,
+        streamable_http_client(settings.url, http_client=client) as streams,
+    ):
+        yield streams

@@ -1,0 +1,64 @@
+"""The hooks of the contract: tools of MCP servers. Loads nothing where no server is configured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ferrule_hookspecs import hookimpl
+from ferrule_hookspecs.markers import patient
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ferrule_hookspecs.plugins import PluginContext
+    from ferrule_hookspecs.review import Amendment
+    from ferrule_hookspecs.serving import RpcMethod
+    from ferrule_hookspecs.tools import Tool
+    from ferrule_mcp.thread_servers import ThreadServers
+
+# Servers that are required have deadlines of their own.
+_PATIENCE_S: Final = 3600.0
+_threads: dict[str, ThreadServers] = {}
+"""The servers of every open thread that has any."""
+
+
+@hookimpl
+@patient(_PATIENCE_S)
+async def ferrule_tools(context: PluginContext) -> Sequence[Tool] | None:
+    """Offer the tools of the configured servers."""
+    if not context.table("mcp_servers"):
+        return None
+    from ferrule_mcp.thread_servers import ThreadServers
+
+    servers = ThreadServers(context)
+    tools = await servers.open()
+    _threads[context.thread_id] = servers
+    return tools
+
+
+@hookimpl
+async def ferrule_session_end(context: PluginContext, reason: str) -> None:
+    """Give the servers back; those that nobody else uses end."""
+    servers = _threads.pop(context.thread_id, None)
+    if servers is not None:
+        await servers.close()
+
+
+@hookimpl
+async def ferrule_amendment(amendment: Amendment, context: PluginContext) -> None:
+    """Remember that a tool needs no approval any more."""
+    if amendment.kind == "mcp_tool":
+        from ferrule_mcp.approvals import approve_for_good
+
+        servers = _threads.get(context.thread_id)
+        if servers is not None:
+            servers.approved.add(amendment.value)
+        await approve_for_good(context, *amendment.value)
+
+
+@hookimpl
+async def ferrule_rpc_methods(context: PluginContext) -> Sequence[RpcMethod]:
+    """Add the methods about servers to the app-server."""
+    from ferrule_mcp.rpc_methods import methods
+
+    return methods(context, _threads)

@@ -1,0 +1,128 @@
+"""What servers ask of the user, put before whoever can answer."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import inf
+from typing import TYPE_CHECKING, Final, cast
+
+import anyio
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Generator, Mapping
+
+    from mcp_types import ElicitRequestParams, ElicitResult, ErrorData
+
+    from ferrule_hookspecs.events import ServerRequest
+    from ferrule_hookspecs.tools import ToolContext
+
+_ACTIONS: Final = ("accept", "decline", "cancel")
+
+
+@dataclass(eq=False, slots=True)
+class Caller:
+    """A call of one of a server's tools that is under way.
+
+    Attributes:
+        thread_id: The thread it belongs to.
+        turn_id: The turn.
+        ask_client: Puts a question to the thread's client; None where nobody can answer.
+        scope: What ends the call at its deadline.
+    """
+
+    thread_id: str
+    turn_id: str | None
+    ask_client: Callable[[ServerRequest], Awaitable[Mapping[str, object]]] | None
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Leave out the time that a person takes to answer."""
+        left = self.scope.deadline - anyio.current_time()
+        self.scope.deadline = inf
+        try:
+            yield
+        finally:
+            self.scope.deadline = anyio.current_time() + left
+
+    @classmethod
+    def of(cls, context: ToolContext) -> Caller:
+        """The caller in whose place a tool runs."""
+        return cls(context.thread_id, context.turn_id, context.ask_client)
+
+
+class Callers:
+    """The calls under way at one server.
+
+    A server does not say for which call it asks. Where calls of several threads are under way, a
+    question could reach the wrong person, and is declined.
+    """
+
+    def __init__(self) -> None:
+        self._under_way: list[Caller] = []
+
+    def enter(self, caller: Caller) -> None:
+        """A call begins."""
+        self._under_way.append(caller)
+
+    def leave(self, caller: Caller) -> None:
+        """A call has ended."""
+        self._under_way.remove(caller)
+
+    def only(self) -> Caller | str:
+        """Return who is asked, or why nobody is."""
+        if not self._under_way:
+            return "no call is under way that the question could belong to"
+        if len({caller.thread_id for caller in self._under_way}) > 1:
+            return (
+                "calls of several threads are under way, and it is not known whose question it is"
+            )
+        caller = self._under_way[-1]
+        return caller if caller.ask_client is not None else "nobody can be asked in this session"
+
+
+async def ask(
+    server: str,
+    callers: Callers,
+    params: ElicitRequestParams,
+    tell: Callable[[str], None],
+) -> ElicitResult | ErrorData:
+    """Put a server's question before the user; where nobody can answer, it is declined.
+
+    `tell` is told why it is.
+    """
+    from mcp_types import ElicitResult
+
+    caller = callers.only()
+    if isinstance(caller, str) or caller.ask_client is None:
+        tell(f"the MCP server {server!r} asked {params.message!r}, which is declined: {caller}")
+        return ElicitResult(action="decline")
+    with caller.paused():
+        answer = await caller.ask_client(_question(server, caller, params))
+    action = answer.get("action")
+    if action not in _ACTIONS:
+        tell(f"the answer to a question of the MCP server {server!r} is not understood: declined")
+        return ElicitResult(action="decline")
+    content = answer.get("content")
+    has_content = action == "accept" and params.mode == "form" and isinstance(content, dict)
+    given = {"action": action, "content": content if has_content else None}
+    return ElicitResult.model_validate(given)
+
+
+def _question(server: str, caller: Caller, params: ElicitRequestParams) -> ServerRequest:
+    told = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+    asked: dict[str, object] = {
+        "threadId": caller.thread_id,
+        "turnId": caller.turn_id,
+        "serverName": server,
+        "mode": params.mode,
+        "message": params.message,
+        "_meta": told.get("_meta"),
+    }
+    if params.mode == "form":
+        asked["requestedSchema"] = told["requestedSchema"]
+    else:
+        asked |= {"url": params.url, "elicitationId": params.elicitation_id or ""}
+    request = {"id": 0, "method": "mcpServer/elicitation/request", "params": asked}
+    return cast("ServerRequest", request)

@@ -1,0 +1,242 @@
+"""What clients of the app-server may ask about servers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NotRequired, cast
+
+from typing_extensions import TypedDict
+
+from ferrule_hookspecs.errors import FerruleError
+from ferrule_hookspecs.serving import RpcCall, RpcError, RpcMethod
+from ferrule_mcp.pool import pool_of
+from ferrule_mcp.server_settings import read_servers
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from ferrule_hookspecs.plugins import PluginContext
+    from ferrule_mcp.server import Server
+    from ferrule_mcp.thread_servers import ThreadServers
+
+_INVALID_PARAMS = -32602
+
+
+class StatusListParams(TypedDict):
+    """Which servers, and how much of them."""
+
+    cursor: NotRequired[str | None]
+    limit: NotRequired[int | None]
+    detail: NotRequired[Literal["full", "toolsAndAuthOnly"] | None]
+    serverName: NotRequired[str | None]
+    threadId: NotRequired[str | None]
+
+
+class ToolCallParams(TypedDict):
+    """A call that the client makes itself."""
+
+    threadId: str
+    server: str
+    tool: str
+    arguments: NotRequired[object]
+    _meta: NotRequired[object]
+
+
+class ResourceReadParams(TypedDict):
+    """A resource."""
+
+    server: str
+    uri: str
+    threadId: NotRequired[str | None]
+    connectorId: NotRequired[str | None]
+    originCallId: NotRequired[str | None]
+    target: NotRequired[object]
+    _meta: NotRequired[dict[str, object] | None]
+
+
+def methods(context: PluginContext, threads: Mapping[str, ThreadServers]) -> Sequence[RpcMethod]:
+    """Make the methods of one server of the app-server."""
+    made = _Methods(context, threads)
+    return (
+        RpcMethod("mcpServerStatus/list", made.status_list, StatusListParams),
+        RpcMethod("mcpServer/tool/call", made.tool_call, ToolCallParams),
+        RpcMethod("mcpServer/resource/read", made.resource_read, ResourceReadParams),
+        RpcMethod("config/mcpServer/reload", made.reload),
+    )
+
+
+class _Methods:
+    """Answers calls; what is started only for an answer ends after it."""
+
+    def __init__(self, context: PluginContext, threads: Mapping[str, ThreadServers]) -> None:
+        self._context = context
+        self._threads = threads
+
+    async def status_list(self, call: RpcCall) -> Mapping[str, object]:
+        """List the servers with what they offer; they are started for it where need be."""
+        from anyio import create_task_group
+
+        params = cast("StatusListParams", call.params)
+        wanted, names = params.get("serverName"), self._names(call)
+        chosen = [name for name in names if wanted in (None, name)]
+        page, cursor = _page(chosen, params)
+        rows: dict[str, Mapping[str, object]] = {}
+        is_full = params.get("detail") != "toolsAndAuthOnly"
+
+        async def add(name: str, server: Server) -> None:
+            rows[name] = await _row(server, is_full=is_full)
+
+        async def ask(servers: Mapping[str, Server]) -> None:
+            async with create_task_group() as group:
+                for name in page:
+                    if name in servers:
+                        group.start_soon(add, name, servers[name])
+
+        await self._with_servers(call, params.get("threadId"), page, ask)
+        data = [rows[name] if name in rows else _off_row(name) for name in page]
+        return {"data": data, "nextCursor": cursor}
+
+    async def tool_call(self, call: RpcCall) -> Mapping[str, object]:
+        """Call a tool in the client's own name; nobody is asked for approval."""
+        from ferrule_mcp.questions import Caller
+
+        params = cast("ToolCallParams", call.params)
+        arguments = params.get("arguments") or {}
+        if not isinstance(arguments, dict):
+            raise RpcError("arguments must be an object", _INVALID_PARAMS)
+        caller = Caller(params["threadId"], None, None)
+        found: list[Mapping[str, object]] = []
+
+        async def ask(servers: Mapping[str, Server]) -> None:
+            server = _one(servers, params["server"])
+            if not server.settings.offers(params["tool"]):
+                raise RpcError(f"the tool {params['tool']!r} is switched off", _INVALID_PARAMS)
+            result = await server.call(caller, params["tool"], cast("dict[str, object]", arguments))
+            told = result.model_dump(by_alias=True, mode="json", exclude_none=True)
+            keys = ("content", "structuredContent", "isError", "_meta")
+            found.append({key: told[key] for key in keys if key in told})
+
+        await self._with_servers(call, params["threadId"], (params["server"],), ask)
+        return found[0]
+
+    async def resource_read(self, call: RpcCall) -> Mapping[str, object]:
+        """Read a resource."""
+        from ferrule_mcp.resources import read_resource
+
+        params = cast("ResourceReadParams", call.params)
+        found: list[Mapping[str, object]] = []
+
+        async def ask(servers: Mapping[str, Server]) -> None:
+            found.extend(await read_resource(_one(servers, params["server"]), params["uri"]))
+
+        await self._with_servers(call, params.get("threadId"), (params["server"],), ask)
+        return {"contents": found}
+
+    async def reload(self, call: RpcCall) -> Mapping[str, object]:
+        """Read the configuration anew; sessions that are opened from now on go by it.
+
+        Nothing is held between sessions, so that there is nothing to do here: the servers of open
+        threads go on as they are, with the calls that are under way.
+        """
+        _, faults = read_servers(_tables(call), self._context.cwd)
+        if faults:
+            raise RpcError("; ".join(faults.values()), _INVALID_PARAMS)
+        return {}
+
+    def _names(self, call: RpcCall) -> list[str]:
+        params = cast("StatusListParams", call.params)
+        thread = self._threads.get(params.get("threadId") or "")
+        return sorted({*_tables(call), *(thread.servers if thread is not None else ())})
+
+    async def _with_servers(
+        self,
+        call: RpcCall,
+        thread_id: str | None,
+        names: Sequence[str],
+        ask: Callable[[Mapping[str, Server]], Awaitable[None]],
+    ) -> None:
+        """Lend the servers of a thread, or those of the configuration for as long as it takes."""
+        thread = self._threads.get(thread_id or "")
+        if thread is not None:
+            await ask(thread.servers)
+            return
+        runtime = self._context.runtime
+        if runtime is None:
+            raise RpcError("no kernel runs that could start MCP servers")
+        settings, _ = read_servers(_tables(call), self._context.cwd or str(self._context.home))
+        pool, holder = pool_of(runtime), _Visitor()
+        servers = {
+            each.name: pool.hold(each, self._context.environ, self._context.home, holder)
+            for each in settings
+            if each.is_enabled and each.name in names
+        }
+        try:
+            await ask(servers)
+        finally:
+            await pool.release(servers.values(), holder)
+
+
+class _Visitor:
+    """Uses servers for one answer and is told nothing."""
+
+    def told(self, server: str, status: str, error: str | None) -> None:
+        """Hear nothing."""
+
+    def warned(self, message: str) -> None:
+        """Hear nothing."""
+
+
+def _tables(call: RpcCall) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", call.config.get("mcp_servers", {}) or {})
+
+
+def _one(servers: Mapping[str, Server], name: str) -> Server:
+    server = servers.get(name)
+    if server is None:
+        raise RpcError(f"there is no MCP server {name!r} that may be used", _INVALID_PARAMS)
+    return server
+
+
+def _page(names: Sequence[str], params: StatusListParams) -> tuple[Sequence[str], str | None]:
+    cursor = params.get("cursor") or "0"
+    start = int(cursor) if cursor.isdigit() else 0
+    limit = params.get("limit") or len(names)
+    end = start + max(limit, 1)
+    return names[start:end], str(end) if end < len(names) else None
+
+
+async def _row(server: Server, *, is_full: bool) -> Mapping[str, object]:
+    from ferrule_mcp.resources import resource_list
+
+    settings = server.settings
+    row = _off_row(settings.name)
+    try:
+        connection = await server.opened()
+        row["tools"] = {
+            str(tool["name"]): tool
+            for tool in connection.manifest.tools
+            if settings.offers(str(tool["name"]))
+        }
+        row["serverInfo"] = connection.manifest.server_info or None
+        row["serverCapabilities"] = connection.manifest.capabilities
+        if is_full:
+            row["resources"] = await resource_list(server, "list_resources", "resources")
+            row["resourceTemplates"] = await resource_list(
+                server, "list_resource_templates", "resource_templates"
+            )
+    except FerruleError as error:
+        row["toolsError"] = str(error)
+    row["runtimeStatus"] = server.state
+    has_token = settings.bearer_variable or "authorization" in {h.lower() for h in settings.headers}
+    row["authStatus"] = "bearerToken" if has_token else "unsupported"
+    return row
+
+
+def _off_row(name: str) -> dict[str, object]:
+    return {
+        "name": name,
+        "tools": {},
+        "resources": [],
+        "resourceTemplates": [],
+        "authStatus": "unsupported",
+        "runtimeStatus": "disabled",
+    }

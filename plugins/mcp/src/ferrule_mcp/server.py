@@ -1,0 +1,256 @@
+"""One configured server: started when it is needed, and again after a crash."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+import anyio
+
+from ferrule_hookspecs.errors import FerruleError
+from ferrule_mcp.connection import Connection, ConnectionFailedError
+from ferrule_mcp.manifest import Manifest, read_manifest, write_manifest
+from ferrule_mcp.server_log import ServerLog
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import Literal
+
+    import mcp_types as types
+    from mcp.shared.dispatcher import ProgressFnT
+
+    from ferrule_hookspecs.plugins import Runtime
+    from ferrule_mcp.questions import Caller
+    from ferrule_mcp.server_settings import ServerSettings
+
+    Status = Literal["starting", "ready", "failed", "cancelled"]
+
+_ROUND_LIMIT: Final = 8
+_PATIENT_CRASHES: Final = 5
+_PAUSE_LIMIT_S: Final = 60.0
+_FAREWELL_S: Final = 4.0
+
+
+class Holder(Protocol):
+    """Who uses a server."""
+
+    def told(self, server: str, status: Status, error: str | None) -> None:
+        """Hear how its start goes."""
+        ...
+
+    def warned(self, message: str) -> None:
+        """Hear what a user should know."""
+        ...
+
+
+class Server:
+    """A server that may or may not run at the moment."""
+
+    def __init__(
+        self, settings: ServerSettings, environ: Mapping[str, str], home: Path, runtime: Runtime
+    ) -> None:
+        self.settings = settings
+        self.holders: set[Holder] = set()
+        self._environ = environ
+        self._home = home
+        self._runtime = runtime
+        self._manifest = read_manifest(home, settings.manifest_key)
+        self._log = ServerLog(home, settings.name)
+        self._connection: Connection | None = None
+        self._crashes = 0
+        self._opened_at = 0.0
+        self._not_before = 0.0
+
+    @property
+    def manifest(self) -> Manifest | None:
+        """What it offers, as far as that is known."""
+        return self._manifest
+
+    @property
+    def state(self) -> Literal["notStarted", "starting", "connected", "failed"]:
+        """How it stands, as clients of the app-server are told."""
+        connection = self._connection
+        if connection is None:
+            return "notStarted"
+        if connection.is_open:
+            return "connected"
+        return "failed" if connection.closed.is_set() else "starting"
+
+    @property
+    def failure(self) -> str:
+        """Why it is not there, if it was started."""
+        return "" if self._connection is None else self._connection.failure
+
+    def start(self) -> Connection:
+        """Begin to start it, unless it runs or starts already."""
+        connection = self._connection
+        if connection is None or connection.closed.is_set():
+            connection = Connection(self.settings, self._environ, self._log, self._warn)
+            connection.refreshed = self._remember
+            self._connection = connection
+            name = f"the MCP server {self.settings.name!r}"
+            self._runtime.start(lambda: self._keep(connection), name)
+        return connection
+
+    async def opened(self) -> Connection:
+        """Return the connection, starting the server where it does not run.
+
+        Raises:
+            ConnectionFailedError: It cannot be started.
+        """
+        if self.state == "failed":
+            await self._pause()
+        connection = self.start()
+        await connection.opened.wait()
+        if not connection.is_open:
+            raise ConnectionFailedError(
+                f"the MCP server {self.settings.name!r} cannot be used: {connection.failure}"
+            )
+        return connection
+
+    async def call(
+        self,
+        caller: Caller,
+        tool: str,
+        arguments: Mapping[str, object],
+        progress: ProgressFnT | None = None,
+    ) -> types.CallToolResult:
+        """Call a tool.
+
+        Raises:
+            FerruleError: The server could not be asked, refused or did not answer; says why.
+        """
+        connection = await self.opened()
+        connection.callers.enter(caller)
+        caller.scope.deadline = anyio.current_time() + self.settings.call_s
+        try:
+            with caller.scope:
+                return await self._answered(connection, tool, arguments, progress)
+        finally:
+            connection.callers.leave(caller)
+        raise FerruleError(
+            f"the MCP server {self.settings.name!r} did not answer the call of {tool!r} within "
+            f"{self.settings.call_s:g} s; `mcp_servers.{self.settings.name}.tool_timeout_sec` "
+            "sets how long it may take"
+        )
+
+    async def _answered(
+        self,
+        connection: Connection,
+        tool: str,
+        arguments: Mapping[str, object],
+        progress: ProgressFnT | None,
+    ) -> types.CallToolResult:
+        from mcp import MCPError
+        from mcp_types import CallToolResult, InputRequiredResult
+
+        responses, state = None, None
+        for _ in range(_ROUND_LIMIT):
+            try:
+                result = await connection.session.call_tool(
+                    tool,
+                    dict(arguments),
+                    progress_callback=progress,
+                    input_responses=responses,
+                    request_state=state,
+                    allow_input_required=True,
+                )
+            except MCPError as error:
+                if not connection.is_gone:
+                    raise FerruleError(
+                        f"the MCP server {self.settings.name!r} refused the call of {tool!r}: "
+                        f"{error} (error {error.code})"
+                    ) from None
+                await self._gone(connection)
+                raise FerruleError(
+                    f"the MCP server {self.settings.name!r} ended during the call: "
+                    f"{connection.failure}; the next call starts it again"
+                ) from None
+            except RuntimeError as error:  # the answer does not fit what the server promised
+                raise FerruleError(f"the MCP server {self.settings.name!r}: {error}") from None
+            if isinstance(result, CallToolResult):
+                return result
+            required = cast("InputRequiredResult", result)
+            responses = await self._responses(connection, required)
+            state = required.request_state
+        raise FerruleError(
+            f"the MCP server {self.settings.name!r} asked {_ROUND_LIMIT} times and gave no answer"
+        )
+
+    async def _responses(
+        self, connection: Connection, required: types.InputRequiredResult
+    ) -> types.InputResponses:
+        """Answer what the server needs to know before it goes on."""
+        from mcp.client.session import ClientRequestContext
+        from mcp_types import ErrorData
+
+        answers: dict[str, types.InputResponse] = {}
+        for key, request in (required.input_requests or {}).items():
+            context = ClientRequestContext(session=connection.session, request_id=key)
+            answer = await connection.session.dispatch_input_request(context, request)
+            if isinstance(answer, ErrorData):
+                raise FerruleError(
+                    f"the MCP server {self.settings.name!r} asks for something that is not "
+                    f"given: {answer.message}"
+                )
+            answers[key] = answer
+        return answers
+
+    async def _gone(self, connection: Connection) -> None:
+        with anyio.move_on_after(_FAREWELL_S):
+            await connection.closed.wait()
+
+    async def stop(self) -> None:
+        """End it and wait for its end."""
+        connection = self._connection
+        if connection is not None and not connection.closed.is_set():
+            connection.stop()
+            await self._gone(connection)
+
+    async def _keep(self, connection: Connection) -> None:
+        self._tell("starting", None)
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._announce, connection)
+            await connection.serve(self._runtime)
+        if connection.failure and not connection.was_stopped:
+            self._note_crash()
+
+    async def _announce(self, connection: Connection) -> None:
+        await connection.opened.wait()
+        if not connection.is_open:
+            self._tell("cancelled" if connection.was_stopped else "failed", connection.failure)
+            return
+        self._opened_at = anyio.current_time()
+        self._tell("ready", None)
+        await connection.closed.wait()
+        if not connection.was_stopped:
+            self._tell("failed", connection.failure)
+
+    def _remember(self, manifest: Manifest) -> None:
+        self._manifest = manifest
+        write_manifest(self._home, self.settings.manifest_key, manifest)
+
+    def _note_crash(self) -> None:
+        """Wait longer before each further start, unless it had run well for a while."""
+        now = anyio.current_time()
+        ran_well = self._opened_at and now - self._opened_at > _PAUSE_LIMIT_S
+        self._crashes = 1 if ran_well else self._crashes + 1
+        self._opened_at = 0.0
+        self._not_before = now + min(0.25 * 2 ** (self._crashes - 1), _PAUSE_LIMIT_S)
+
+    async def _pause(self) -> None:
+        left = self._not_before - anyio.current_time()
+        if left > 0 and self._crashes > _PATIENT_CRASHES:
+            raise ConnectionFailedError(
+                f"the MCP server {self.settings.name!r} has ended {self._crashes} times "
+                f"({self.failure}); it is not started again for another {left:.0f} s"
+            )
+        await anyio.sleep(max(left, 0))
+
+    def _tell(self, status: Status, error: str | None) -> None:
+        for holder in list(self.holders):
+            holder.told(self.settings.name, status, error)
+
+    def _warn(self, message: str) -> None:
+        for holder in list(self.holders):
+            holder.warned(message)

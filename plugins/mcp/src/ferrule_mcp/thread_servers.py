@@ -1,0 +1,165 @@
+"""The servers of one open thread, and the tools they give it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final, cast
+
+import anyio
+
+from ferrule_hookspecs.errors import SessionRefusedError
+from ferrule_mcp.pool import pool_of
+from ferrule_mcp.resources import resource_tools
+from ferrule_mcp.server_settings import read_servers
+from ferrule_mcp.tool import make_tool
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from typing import Literal
+
+    from ferrule_hookspecs.plugins import PluginContext
+    from ferrule_hookspecs.tools import Tool
+    from ferrule_mcp.server import Server
+
+_GRACE_MS: Final = 2000
+_ABSENT_S: Final = 24 * 3600.0
+_MEMORY_NAME: Final = "late"
+
+
+class ThreadServers:
+    """Holds the servers of one thread from its opening to its end."""
+
+    def __init__(self, context: PluginContext) -> None:
+        self._context = context
+        settings, faults = read_servers(context.table("mcp_servers"), context.cwd)
+        for fault in faults.values():
+            context.warn(f"{fault}; the server is not used")
+        self._settings = [each for each in settings if each.is_enabled]
+        self.approved: set[tuple[str, ...]] = set()
+        self.servers: dict[str, Server] = {}
+
+    async def open(self) -> list[Tool]:
+        """Take the servers; returns the tools that are known in time.
+
+        A server whose tools are remembered is not waited for, and not even started before it is
+        called. Others are waited for a moment, those that are required until they are there.
+
+        Raises:
+            SessionRefusedError: One that is required cannot be used.
+        """
+        context = self._context
+        if context.runtime is None:
+            return []
+        pool = pool_of(context.runtime)
+        for each in self._settings:
+            held = pool.hold(each, context.environ, context.home, self)
+            self.servers[each.name] = held
+        required = [server for server in self.servers.values() if server.settings.is_required]
+        unknown = [server for server in self.servers.values() if server.manifest is None]
+        for server in (*required, *unknown):
+            server.start()
+        await self._await_required(required)
+        await self._await_unknown([server for server in unknown if server not in required])
+        return self._tools()
+
+    async def _await_required(self, servers: Sequence[Server]) -> None:
+        missing: list[str] = []
+        for server in servers:
+            connection = server.start()
+            await connection.opened.wait()
+            if not connection.is_open:
+                missing.append(f"{server.settings.name!r}: {connection.failure}")
+        if missing:
+            await self.close()
+            raise SessionRefusedError(
+                f"required MCP servers cannot be used: {'; '.join(missing)}; mend it, or set "
+                "`required = false` in its table of `mcp_servers`"
+            )
+
+    async def _await_unknown(self, servers: Sequence[Server]) -> None:
+        """Wait a moment for servers whose tools nobody knows yet, for each only once a day."""
+        waited_for = [server for server in servers if not _was_late(self._context, server)]
+        grace = self._context.config.get("mcp_optional_startup_grace_ms", _GRACE_MS)
+        seconds = cast("float", grace) / 1000
+        with anyio.move_on_after(seconds):
+            for server in waited_for:
+                await server.start().opened.wait()
+        late = [server for server in servers if server.state == "starting"]
+        for server in late:
+            _note_late(self._context, server)
+            self._context.warn(
+                f"the MCP server {server.settings.name!r} is still starting; its tools are "
+                "offered in sessions that begin once it was up "
+                f"(`ferrule mcp test {server.settings.name}` waits for it)"
+            )
+
+    def _tools(self) -> list[Tool]:
+        tools: list[Tool] = []
+        for server in self.servers.values():
+            manifest = server.manifest
+            if manifest is None:
+                continue
+            tools += [
+                make_tool(self._context, server, offered, self.approved)
+                for offered in manifest.tools
+                if server.settings.offers(str(offered["name"]))
+            ]
+        if self.servers:
+            tools += resource_tools(self._context, self.servers)
+        return tools
+
+    async def close(self) -> None:
+        """Give the servers back."""
+        servers, self.servers = list(self.servers.values()), {}
+        if self._context.runtime is not None:
+            await pool_of(self._context.runtime).release(servers, self)
+
+    def told(
+        self,
+        server: str,
+        status: Literal["starting", "ready", "failed", "cancelled"],
+        error: str | None,
+    ) -> None:
+        """Tell the thread's clients how the start of a server goes."""
+        self._context.emit(
+            {
+                "method": "mcpServer/startupStatus/updated",
+                "params": {
+                    "threadId": self._context.thread_id,
+                    "name": server,
+                    "status": status,
+                    "error": error,
+                    "failureReason": None,
+                },
+            }
+        )
+        if status == "failed":
+            self.warned(f"the MCP server {server!r} is not there: {error}")
+
+    def warned(self, message: str) -> None:
+        """Tell whoever uses the session."""
+        self._context.warn(message)
+
+
+def _was_late(context: PluginContext, server: Server) -> bool:
+    """Whether the server was waited for in vain not long ago; it is not waited for again."""
+    try:
+        noted = _late_file(context, server).stat().st_mtime
+    except OSError:
+        return False
+    return time.time() - noted < _ABSENT_S
+
+
+def _note_late(context: PluginContext, server: Server) -> None:
+    file = _late_file(context, server)
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.touch()
+    except OSError:
+        return
+
+
+def _late_file(context: PluginContext, server: Server) -> Path:
+    key = server.settings.manifest_key
+    return context.home / "cache" / "mcp" / f"{key}.{_MEMORY_NAME}"

@@ -1,0 +1,20 @@
+"""What models call the tools of MCP servers."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Final
+
+_LIMIT: Final = 64
+_UNUSABLE: Final = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def tool_name(server: str, tool: str) -> str:
+    """Return a name that every model API takes; different tools get different names."""
+    plain = f"mcp__{server}__{tool}"
+    name = _UNUSABLE.sub("_", plain)
+    if name == plain and len(name) <= _LIMIT:
+        return name
+    mark = hashlib.sha256(plain.encode()).hexdigest()[:8]
+    return f"{name[: _LIMIT - len(mark) - 1]}_{mark}"
