@@ -135,7 +135,7 @@ class RpcError(FerruleError):
 
 
 class RpcClient(Protocol):
-    """The client that called a method.
+    """The client that called a method; equal, and of one hash, in all its calls.
 
     Attributes:
         name: What it calls itself.

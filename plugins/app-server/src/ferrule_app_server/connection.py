@@ -204,6 +204,14 @@ class Caller:
         self.connection = connection
         self._after: list[Callable[[], None]] = []
 
+    def __eq__(self, other: object) -> bool:
+        """The same client, in whatever call."""
+        return isinstance(other, Caller) and other.connection is self.connection
+
+    def __hash__(self) -> int:
+        """What fits `__eq__`."""
+        return hash(self.connection)
+
     @property
     def name(self) -> str:
         """What the client calls itself."""

@@ -54,7 +54,7 @@ def _layers(config: Config) -> list[Layer]:
     return [
         {**metadata(layer), "config": without_secrets(layer.values)}
         for layer in reversed(config.layers)
-        if layer.name != "defaults"
+        if layer.name != "defaults" and (layer.file is not None or layer.values)
     ]
 
 

@@ -115,11 +115,13 @@ async def _list(call: RpcCall) -> Mapping[str, object]:
     provider = str(call.params.get("modelProvider") or config.values["model_provider"])
     if provider not in _providers(config):
         raise RpcError(f"Model provider `{provider}` not found")
-    infos = [info for info in await call.kernel.models(config) if info.provider in ("", provider)]
+    known = await call.kernel.models(config)
+    infos = [info for info in known if info.provider in ("", provider)]
     own = provider == config.values["model_provider"]
     chosen = str(config.values.get("model")) if own else None
     if chosen and all(info.name != chosen for info in infos):
-        infos.append(ModelInfo(chosen, provider))
+        # Gateways serve models of others, as they are.
+        infos += [info for info in known if info.name == chosen][:1] or [ModelInfo(chosen)]
     models = {info.name: _model(info, is_default=info.name == chosen) for info in infos}
     ordered = sorted(models.values(), key=lambda model: not model["isDefault"])
     return page(ordered, call.params)

@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 
 from ferrule_app_server.methods.folders import config_at
 from ferrule_app_server.methods.pagination import page
+from ferrule_app_server.permission_profiles import PROFILES
 from ferrule_hookspecs.serving import RpcError, RpcMethod
 
 if TYPE_CHECKING:
@@ -15,12 +16,6 @@ if TYPE_CHECKING:
 
     from ferrule_hookspecs.policies import SandboxMode
     from ferrule_hookspecs.serving import RpcCall
-
-_MODES: Final[Mapping[str, SandboxMode]] = {
-    ":read-only": "read-only",
-    ":workspace": "workspace-write",
-    ":danger-full-access": "danger-full-access",
-}
 
 
 class ProfileListParams(TypedDict):
@@ -52,9 +47,9 @@ def profile_mode(name: str) -> SandboxMode:
     Raises:
         RpcError: There is no such profile.
     """
-    mode = _MODES.get(name)
+    mode = PROFILES.get(name)
     if mode is None:
-        raise RpcError(f"unknown permission profile `{name}`; there are {', '.join(_MODES)}")
+        raise RpcError(f"unknown permission profile `{name}`; there are {', '.join(PROFILES)}")
     return mode
 
 
@@ -63,7 +58,7 @@ async def _list(call: RpcCall) -> Mapping[str, object]:
     allowed = config.allowed.get("sandbox_mode")
     profiles: list[Profile] = [
         {"id": name, "description": None, "allowed": allowed is None or mode in allowed}
-        for name, mode in _MODES.items()
+        for name, mode in PROFILES.items()
     ]
     return page(profiles, call.params)
 

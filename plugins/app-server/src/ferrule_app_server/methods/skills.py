@@ -157,7 +157,6 @@ async def _write(call: RpcCall) -> Mapping[str, object]:
         choices.append({**named, "enabled": False})
     edit = ConfigEdit("skills.config", choices or None)
     await run_sync(partial(call.kernel.write_config, call.request, [edit]))
-    call.broadcast("skills/changed", {})
     return {"effectiveEnabled": enabled}
 
 
@@ -175,7 +174,12 @@ METHODS: Final = (
         _write,
         SkillsConfigWriteParams,
         result=SkillsConfigWriteResult,
+    ),
+    RpcMethod(
+        "skills/extraRoots/set",
+        _set_extra_roots,
+        ExtraRootsParams,
+        result=Nothing,
         notifications={"skills/changed": Nothing},
     ),
-    RpcMethod("skills/extraRoots/set", _set_extra_roots, ExtraRootsParams, result=Nothing),
 )
