@@ -1,0 +1,110 @@
+"""What a server asks its client, in the form callbacks get it, and what they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from ferrule_hookspecs.events import PermissionsOnWire
+from ferrule_hookspecs.items import CommandAction, FileUpdateChange
+
+Decision = Literal["accept", "accept_for_session", "decline", "cancel"]
+"""`decline` lets the model go on without it, `cancel` ends the turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What every request has.
+
+    Attributes:
+        thread_id: The thread.
+        turn_id: The turn.
+        item_id: The item that waits.
+        reason: Why it is asked.
+        params: The request as it came.
+    """
+
+    thread_id: str
+    turn_id: str
+    item_id: str
+    reason: str | None
+    params: Mapping[str, object] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRequest(_Asked):
+    """May this command run?
+
+    Attributes:
+        command: The command line, as it will run.
+        cwd: Where.
+        actions: What its parts do, as far as it is known.
+    """
+
+    kind: Literal["command"] = "command"
+    command: str
+    cwd: str | None
+    actions: Sequence[CommandAction]
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether every part of the command is known to only read, list or search files."""
+        return bool(self.actions) and all(each["type"] != "unknown" for each in self.actions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchRequest(_Asked):
+    """May these files be changed?
+
+    Attributes:
+        changes: The files, with their diffs.
+        grant_root: A folder that acceptance opens for more than this patch.
+    """
+
+    kind: Literal["patch"] = "patch"
+    changes: Sequence[FileUpdateChange]
+    grant_root: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermissionsRequest(_Asked):
+    """May the calls that follow do this, beyond the sandbox?
+
+    Attributes:
+        permissions: What is asked for; acceptance grants all of it.
+        cwd: Where.
+    """
+
+    kind: Literal["permissions"] = "permissions"
+    permissions: PermissionsOnWire
+    cwd: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpToolRequest(_Asked):
+    """May this tool of an MCP server be called?
+
+    Attributes:
+        server: The MCP server.
+        tool: The tool.
+        arguments: What it is called with.
+    """
+
+    kind: Literal["mcp_tool"] = "mcp_tool"
+    server: str
+    tool: str
+    arguments: object
+
+
+ApprovalRequest = CommandRequest | PatchRequest | PermissionsRequest | McpToolRequest
+"""What the approvals callback gets; `kind` tells them apart."""
+
+
+class ElicitationAnswer(TypedDict):
+    """What a user says to an MCP server; `content` fits the schema that came with the question."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: NotRequired[Mapping[str, object]]

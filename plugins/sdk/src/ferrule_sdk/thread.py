@@ -1,0 +1,259 @@
+"""A thread: a conversation that can be gone on with, forked, and found again."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, overload
+
+import anyio
+
+from ferrule_sdk.errors import SdkError
+from ferrule_sdk.inputs import user_input
+from ferrule_sdk.output import Output
+from ferrule_sdk.turn import Turn, TurnResult
+from ferrule_sdk.turn_log import TurnLog
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from typing_extensions import Unpack
+
+    from ferrule_hookspecs.events import Event, TurnStarted
+    from ferrule_hookspecs.items import UserInput
+    from ferrule_hookspecs.threads import Thread as ThreadFacts
+    from ferrule_hookspecs.threads import Turn as TurnFacts
+    from ferrule_sdk.options import TurnOptions
+    from ferrule_sdk.rpc import Rpc
+
+T = TypeVar("T")
+_TURN_NAMES: Final = {
+    "model": "model",
+    "effort": "effort",
+    "summary": "summary",
+    "sandbox_policy": "sandboxPolicy",
+    "approval_policy": "approvalPolicy",
+    "approvals_reviewer": "approvalsReviewer",
+}
+
+
+class Thread:
+    """A conversation.
+
+    Attributes:
+        id: The thread.
+        facts: The thread in wire form, as it was when it was opened; of a resumed thread, its turns
+            are among them.
+        model: The model it was opened with.
+        cwd: Where it works.
+    """
+
+    def __init__(self, rpc: Rpc, opened: Mapping[str, object]) -> None:
+        self._rpc = rpc
+        self._logs: dict[str, TurnLog] = {}
+        self.refresh(opened)
+        self.id = self.facts["id"]
+
+    @property
+    def running(self) -> Turn[None] | None:
+        """The turn that runs, whoever started it; None where none does."""
+        logs = list(self._logs.values())
+        return Turn(self._rpc, self.id, logs[-1], Output[None](None)) if logs else None
+
+    @overload
+    async def run(
+        self,
+        prompt: str | Sequence[UserInput],
+        *,
+        schema: None = None,
+        **options: Unpack[TurnOptions],
+    ) -> TurnResult[None]: ...
+    @overload
+    async def run(
+        self,
+        prompt: str | Sequence[UserInput],
+        *,
+        schema: type[T],
+        **options: Unpack[TurnOptions],
+    ) -> TurnResult[T]: ...
+    @overload
+    async def run(
+        self,
+        prompt: str | Sequence[UserInput],
+        *,
+        schema: Mapping[str, object],
+        **options: Unpack[TurnOptions],
+    ) -> TurnResult[Any]: ...
+    async def run(
+        self,
+        prompt: str | Sequence[UserInput],
+        *,
+        schema: type[T] | Mapping[str, object] | None = None,
+        **options: Unpack[TurnOptions],
+    ) -> TurnResult[Any]:
+        """Run a turn to its end; a cancellation interrupts it.
+
+        Args:
+            prompt: Text, or input in wire form.
+            schema: What the answer must be: a pydantic model, any type pydantic knows, or a JSON
+                Schema.
+            **options: Images, and what holds from this turn on.
+
+        Raises:
+            TurnFailedError: The turn failed.
+            OutputError: The answer does not fit the schema.
+            ServerError: The server refuses the turn.
+            ConnectionLostError: The server is gone.
+            CallbackError: A callback raised, which ended the turn.
+        """
+        turn = await self._begin(prompt, Output(schema), options)
+        try:
+            return await turn.result()
+        finally:
+            if turn.is_running:
+                await turn.abandon()
+
+    async def stream(
+        self, prompt: str | Sequence[UserInput], **options: Unpack[TurnOptions]
+    ) -> AsyncIterator[Event]:
+        """Run a turn and read what happens; leaving the loop early interrupts the turn.
+
+        Raises:
+            TurnFailedError: The turn failed; after its last event.
+            ServerError: The server refuses the turn.
+            ConnectionLostError: The server is gone.
+        """
+        turn = await self._begin(prompt, Output[None](None), options)
+        try:
+            async for event in turn.events():
+                yield event
+        finally:
+            if turn.is_running:
+                await turn.abandon()
+
+    @overload
+    async def start(
+        self,
+        prompt: str | Sequence[UserInput],
+        *,
+        schema: None = None,
+        **options: Unpack[TurnOptions],
+    ) -> Turn[None]: ...
+    @overload
+    async def start(
+        self,
+        prompt: str | Sequence[UserInput],
+        *,
+        schema: type[T],
+        **options: Unpack[TurnOptions],
+    ) -> Turn[T]: ...
+    @overload
+    async def start(
+        self,
+        prompt: str | Sequence[UserInput],
+        *,
+        schema: Mapping[str, object],
+        **options: Unpack[TurnOptions],
+    ) -> Turn[Any]: ...
+    async def start(
+        self,
+        prompt: str | Sequence[UserInput],
+        *,
+        schema: type[T] | Mapping[str, object] | None = None,
+        **options: Unpack[TurnOptions],
+    ) -> Turn[Any]:
+        """Start a turn and go on at once; it runs on, whatever becomes of the caller.
+
+        Where a turn runs already it is told the prompt, and it is what is returned.
+
+        Raises:
+            ServerError: The server refuses the turn.
+            ConnectionLostError: The server is gone.
+        """
+        return await self._begin(prompt, Output(schema), options)
+
+    async def rename(self, name: str) -> None:
+        """Give the thread a name."""
+        await self._rpc.call("thread/name/set", {"threadId": self.id, "name": name})
+
+    async def compact(self) -> None:
+        """Have the history made shorter; it begins at once and is a turn of its own."""
+        await self._rpc.call("thread/compact/start", {"threadId": self.id})
+
+    async def archive(self) -> None:
+        """Put the thread away; it is kept, but neither listed nor gone on with."""
+        await self._rpc.call("thread/archive", {"threadId": self.id})
+
+    async def read(self) -> ThreadFacts:
+        """Read the thread with all of its turns."""
+        reply = await self._rpc.call("thread/read", {"threadId": self.id, "includeTurns": True})
+        return cast("ThreadFacts", reply["thread"])
+
+    async def unsubscribe(self) -> None:
+        """Hear nothing more of it; what runs in it goes on."""
+        await self._rpc.call("thread/unsubscribe", {"threadId": self.id})
+        for log in self._logs.values():
+            log.end(SdkError(f"thread {self.id} was unsubscribed from"))
+        self._logs.clear()
+
+    def feed(self, event: Event) -> None:
+        """Take an event of the thread; called by the connection."""
+        params = cast("Mapping[str, object]", event["params"])
+        if event["method"] == "turn/started":
+            self._log(cast("TurnStarted", event)["params"]["turn"])
+        turn = cast("Mapping[str, object]", params.get("turn") or {})
+        log = self._logs.get(str(turn.get("id") or params.get("turnId")))
+        if log is None:
+            return
+        log.feed(event)
+        if log.has_ended.is_set():
+            del self._logs[log.turn["id"]]
+
+    def log(self, turn_id: str) -> TurnLog | None:
+        """Find what is known of a running turn; called by the connection."""
+        return self._logs.get(turn_id)
+
+    def lose(self, error: Exception) -> None:
+        """Nothing more will be heard of it; called by the connection."""
+        for log in self._logs.values():
+            log.end(error)
+        self._logs.clear()
+
+    def refresh(self, opened: Mapping[str, object]) -> None:
+        """Take the thread as it is now, when it is opened once more; called by the connection."""
+        self.facts = cast("ThreadFacts", opened["thread"])
+        self.model = str(opened.get("model") or "")
+        self.cwd = str(opened.get("cwd") or self.facts["cwd"])
+        for turn in self.facts["turns"]:
+            if turn["status"] == "inProgress":
+                self._log(turn).has_begun.set()
+
+    def _log(self, turn: TurnFacts) -> TurnLog:
+        return self._logs.setdefault(turn["id"], TurnLog(turn))
+
+    async def _begin(
+        self, prompt: str | Sequence[UserInput], output: Output[T], options: TurnOptions
+    ) -> Turn[T]:
+        params = {"threadId": self.id, **_turn_params(prompt, options)}
+        if output.schema is not None:
+            params["outputSchema"] = output.schema
+        logs: list[TurnLog] = []
+
+        def begun(reply: dict[str, object]) -> None:
+            logs.append(self._log(cast("TurnFacts", reply["turn"])))
+
+        try:
+            await self._rpc.call("turn/start", params, on_reply=begun)
+        except anyio.get_cancelled_exc_class():
+            for log in logs:  # nobody would know of the turn
+                await Turn(self._rpc, self.id, log, output).abandon()
+            raise
+        return Turn(self._rpc, self.id, logs[0], output)
+
+
+def _turn_params(prompt: str | Sequence[UserInput], options: TurnOptions) -> dict[str, object]:
+    given = user_input(prompt, options.get("images", ()), options.get("detail"))
+    params: dict[str, object] = {"input": given}
+    params |= {_TURN_NAMES[key]: value for key, value in options.items() if key in _TURN_NAMES}
+    if "cwd" in options:
+        params["cwd"] = os.path.abspath(options["cwd"])
+    return params
