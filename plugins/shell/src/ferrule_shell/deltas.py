@@ -37,10 +37,8 @@ class OutputDeltas:
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_EVERY_SECONDS, self._flush)
 
-    def close(self, *, is_told_otherwise: bool) -> None:
-        """Pass on the rest; nothing at all where the item that follows tells everything."""
-        if is_told_otherwise and not self._sent:
-            self._gathered = []
+    def close(self) -> None:
+        """Pass on the rest."""
         self._flush(is_final=True)
 
     def stop(self) -> None:

@@ -26,13 +26,18 @@ def started_item(call: ToolCall, cwd: str) -> CommandExecutionItem:
         "command": join((shell_of(call), option, command)),
         "cwd": folder,
         "processId": None,
-        "source": "unifiedExecStartup",
+        "source": "userShell" if is_of_user(call) else "unifiedExecStartup",
         "status": "inProgress",
         "commandActions": actions(command, folder),
         "aggregatedOutput": None,
         "exitCode": None,
         "durationMs": None,
     }
+
+
+def is_of_user(call: ToolCall) -> bool:
+    """Whether the user typed the command; a model's arguments never hold a time limit."""
+    return "timeout_ms" in call.arguments
 
 
 def shell_of(call: ToolCall) -> str:

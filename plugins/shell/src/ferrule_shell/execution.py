@@ -11,7 +11,7 @@ import anyio
 from ferrule_hookspecs.errors import ToolError
 from ferrule_hookspecs.sandbox import Command, CommandResult
 from ferrule_hookspecs.tools import ToolCall, ToolContext, ToolResult
-from ferrule_shell.display import DEFAULT_SHELL, shell_of, started_item
+from ferrule_shell.display import DEFAULT_SHELL, is_of_user, shell_of, started_item
 from ferrule_shell.reply import Reply
 from ferrule_shell.running import RunningCommand
 
@@ -27,7 +27,7 @@ _DENIAL_BYTES: Final = 64 * 1024
 async def execute(
     call: ToolCall, context: ToolContext, terminals: Terminals, wait_seconds: float
 ) -> ToolResult:
-    """Run a command until it ends or the time to wait is over."""
+    """Run a command until it ends or the time to wait is over; a user's ends then."""
     started = time.monotonic()
     item = started_item(call, context.cwd)
     try:
@@ -43,6 +43,9 @@ async def execute(
     try:
         with anyio.move_on_after(wait_seconds):
             await command.ended.wait()
+        if command.exit_code is None and is_of_user(call):
+            command.kill()
+            await command.ended.wait()
     except BaseException:  # the turn was interrupted
         terminals.forget(command)
         command.abandon()
@@ -53,6 +56,8 @@ async def execute(
         terminals.forget(command)
     seconds = time.monotonic() - started
     output = _render(command, seconds, terminals.take_notices(), call, context)
+    if command.is_ended_by_us:
+        output += f"\n(ended, as it took longer than {wait_seconds:g} s)"
     if command.exit_code is None:
         return ToolResult(output, pending=True)
     return _ended(command, output, context)

@@ -78,10 +78,15 @@ class RunningCommand:
                 self._process.kill()
                 self.exit_code = _ENDED_BY_US
             self._milliseconds = int((time.monotonic() - self._started) * 1000)
-            self._deltas.close(is_told_otherwise=not self.is_detached)
+            self._deltas.close()
             self.ended.set()
             if self.is_detached:
                 self._tell_end()
+
+    @property
+    def is_ended_by_us(self) -> bool:
+        """Whether it did not end by itself."""
+        return self._is_ended_by_us
 
     def detach(self) -> None:
         """Let it go on after its call: from now on its end is told from here."""

@@ -6,8 +6,10 @@ by the call.
 
 from __future__ import annotations
 
+import json
 import os
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule_hookspecs.errors import ToolArgumentError
@@ -36,6 +38,7 @@ _DEFAULT_TOKENS: Final = 10_000
 _DEFAULT_YIELD_MS: Final = 10_000
 _MIN_YIELD_MS: Final = 250
 _MAX_YIELD_MS: Final = 30_000
+_USER_LIMIT_MS: Final = 3_600_000
 _MIN_POLL_MS: Final = 5_000
 _MAX_POLL_MS: Final = 300_000
 
@@ -101,6 +104,13 @@ class ExecCommand(_ShellTool):
         }
         return {name: value for name, value in checked.items() if value is not None}
 
+    def user_command(self, command: str, timeout_ms: int | None) -> ToolCall:
+        """Run a line of the user's to its end: it is not left running."""
+        limit = _USER_LIMIT_MS if timeout_ms is None else max(timeout_ms, 0)
+        arguments = {**self.normalize({"cmd": command}), "timeout_ms": limit}
+        text = json.dumps(arguments, ensure_ascii=False)
+        return ToolCall("", self.name, MappingProxyType(arguments), text, "function")
+
     def item(self, call: ToolCall, cwd: str) -> ThreadItem:
         """Show the command as it is about to run."""
         from ferrule_shell.display import started_item
@@ -131,6 +141,8 @@ class ExecCommand(_ShellTool):
         """Run it until it ends or the yield time is over."""
         from ferrule_shell.execution import execute
 
+        if (limit_ms := call.arguments.get("timeout_ms")) is not None:
+            return await execute(call, context, self._terminals, cast("int", limit_ms) / 1000)
         wait_ms = cast("int", call.arguments["yield_time_ms"])
         seconds = _clamped(wait_ms, _MIN_YIELD_MS, _MAX_YIELD_MS) / 1000
         return await execute(call, context, self._terminals, seconds)
