@@ -146,6 +146,18 @@ def test_after_a_refusal_of_the_sandbox_on_failure_asks_once_and_runs_without(be
     assert len(stage.ran) == 2
     assert ("escalation", "accept", "staged") in decisions(bench)
     assert stage.review_requests[0].denial is not None
+    assert stage.review_requests[0].reason.startswith("the sandbox refused it (")
+
+
+def test_a_refusal_that_was_only_concluded_is_called_probable(bench, stage):
+    bench.set_key("approval_policy", '"on-failure"')
+    play(stage, call("refused", '{"denied": true}'))
+    stage.reviews.extend(["accept", "decline"])
+
+    bench.turn()
+
+    asked = stage.review_requests[1].reason
+    assert asked.startswith("the sandbox probably refused it (it seems read-only); run it")
 
 
 def test_untrusted_asks_about_everything_that_may_change_something(bench, stage):

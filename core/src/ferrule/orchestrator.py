@@ -407,7 +407,7 @@ class Orchestrator:
             return first
         question = _Question(
             "escalation",
-            f"the sandbox refused it ({first.denial.reason}); run it without the sandbox?",
+            f"{_refused_words(first.denial)}; run it without the sandbox?",
             escalate=True,
             kinds=("sandbox_approval",),
             denial=first.denial,
@@ -502,6 +502,11 @@ def _accepted_part(question: _Question, outcome: ReviewOutcome) -> AdditionalPer
     if not any(granted):
         raise CallRefusedError(f"rejected by {outcome['reviewer']}: nothing was granted")
     return granted
+
+
+def _refused_words(denial: Denial) -> str:
+    probably = "probably " if denial.is_inferred else ""
+    return f"the sandbox {probably}refused it ({denial.reason})"
 
 
 def refusal(reason: str, rule: str) -> ReviewOutcome:

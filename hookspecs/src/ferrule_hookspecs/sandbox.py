@@ -131,11 +131,14 @@ class Denial(NamedTuple):
         kind: What was touched.
         path: The path, when known.
         reason: One sentence in plain words.
+        is_inferred: Whether that was concluded from how a command ended and what it said, because
+            the system tells nobody what it refused a process.
     """
 
     kind: Literal["write", "read", "network", "syscall", "unknown"]
     reason: str
     path: str | None = None
+    is_inferred: bool = False
 
 
 class CommandResult(NamedTuple):

@@ -36,6 +36,12 @@ def test_writes_outside_are_the_sandboxs_doing(policy, tmp_path, output):
     assert judge(policy, output.format(base=tmp_path)) == "write"
 
 
+def test_what_is_concluded_from_words_says_so(policy, tmp_path):
+    line = f"touch: cannot touch '{tmp_path}/outside/x': Read-only file system"
+    assert classify(policy, CommandResult(1, line.encode())).is_inferred
+    assert not classify(policy, CommandResult(159, b"")).is_inferred
+
+
 def test_denied_reads_are_the_sandboxs_doing(policy, tmp_path):
     (tmp_path / "keys").mkdir()
     assert judge(policy, f"cat: {tmp_path}/keys/key: Permission denied") == "read"

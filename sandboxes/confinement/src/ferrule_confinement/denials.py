@@ -1,4 +1,10 @@
-"""Tells whether the sandbox, and not the command itself, made a command fail."""
+"""Tells whether it probably was the sandbox, and not the command itself, that made a command fail.
+
+Linux tells nobody which write to a read-only mount or which access Landlock refused: the process
+gets an error number, and what it makes of it is all there is. So the words of the command say where
+to look, and the policy says whether the sandbox refuses exactly that. docs/sandbox.md has the
+reasons against listening to system calls.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +41,8 @@ def classify(policy: ResolvedPolicy, result: CommandResult) -> Denial | None:
     if result.exit_code == _BAD_SYSTEM_CALL:
         return Denial("syscall", "the sandbox ended the command for a system call it refuses")
     text = result.output[-_TAIL:].decode("utf-8", "replace")
-    return _refused_path(policy, text) or _refused_network(policy, text)
+    found = _refused_path(policy, text) or _refused_network(policy, text)
+    return None if found is None else found._replace(is_inferred=True)
 
 
 def _refused_network(policy: ResolvedPolicy, text: str) -> Denial | None:

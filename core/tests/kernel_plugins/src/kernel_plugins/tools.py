@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 
 from ferrule_hookspecs.permissions import AdditionalPermissions
-from ferrule_hookspecs.sandbox import WriteFile
+from ferrule_hookspecs.sandbox import Denial, WriteFile
 from ferrule_hookspecs.tools import Requirement, Tool, ToolResult
 from kernel_plugins import stage
 
@@ -124,7 +124,7 @@ class Faulty(Tool):
 
 
 class Refused(Tool):
-    """Needs approval, at the same time as others run."""
+    """Needs approval, at the same time as others run; fails as by the sandbox when told to."""
 
     name = "refused"
     parallel = True
@@ -134,6 +134,9 @@ class Refused(Tool):
 
     async def run(self, call, context):
         stage.ran.append(call)
+        if call.arguments.get("denied"):
+            denial = Denial("write", "it seems read-only", is_inferred=True)
+            return ToolResult("failed", success=False, denial=denial)
         return ToolResult("ran")
 
 
