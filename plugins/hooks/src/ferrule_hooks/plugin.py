@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.provider import ModelRequest
     from ferrule_hookspecs.review import ReviewRequest, Verdict
+    from ferrule_hookspecs.serving import RpcMethod
     from ferrule_hookspecs.threads import TokenUsage, Turn, TurnError
     from ferrule_hookspecs.tools import ToolCall, ToolResult, TurnInfo
 
@@ -46,6 +47,14 @@ def _open(context: PluginContext) -> HookSession | None:
         session = HookSession(context, handlers) if handlers else None
     _sessions[context.thread_id] = session
     return session
+
+
+@hookimpl
+def ferrule_rpc_methods(context: PluginContext) -> Sequence[RpcMethod]:
+    """Offer the list of hooks to servers."""
+    from ferrule_hooks.rpc import methods
+
+    return methods(context)
 
 
 @hookimpl

@@ -125,9 +125,8 @@ class TrustRules:
             return "off"
         if self.is_bypassed or self.store.holds(handler):
             return "trusted"
-        # A hash of Codex covers the definition alone, so it is not enough where more is trusted.
-        is_noted = entry.get("trusted_hash") == handler.definition_hash()
-        if is_noted and not handler.named_files():
+        # A hash of Codex covers the definition alone, which is not enough where more is trusted.
+        if entry.get("trusted_hash") == handler.trust_hash():
             return "trusted"
         is_changed = "trusted_hash" in entry or self.store.knows_place(handler)
         return "changed" if is_changed else "untrusted"
