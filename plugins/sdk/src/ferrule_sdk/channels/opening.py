@@ -52,8 +52,16 @@ def opener(options: FerruleOptions) -> Opener:
     if channel.startswith(_FRAMES):
         from ferrule_sdk.channels.frames import open_frames
 
-        return lambda: open_frames(channel, token)
+        url = _default_socket() if channel == "unix://" else channel
+        return lambda: open_frames(url, token)
     raise ConfigError(f"channel={channel!r} is none of {_KNOWN}")
+
+
+def _default_socket() -> str:
+    """The socket that a server of this user listens on when it is told no other."""
+    from ferrule.cli import home_folder
+
+    return f"unix://{home_folder(os.environ) / 'run' / 'app-server.sock'}"
 
 
 def _memory(options: FerruleOptions) -> Opener:
