@@ -28,6 +28,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "list_dir": "ferrule-files",
         "read_file": "ferrule-files",
         "request_permissions": "ferrule-permissions",
+        "request_user_input": "ferrule-plan",
         "update_plan": "ferrule-plan",
         "view_image": "ferrule-view-image",
         "write_stdin": "ferrule-shell",
@@ -78,6 +79,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
     "ferrule.servers": {"app-server": "ferrule-app-server"},
     "ferrule.stores": {"jsonl": "ferrule-core"},
     "ferrule.transports": {
+        "http": "ferrule-http",
         "stdio": "ferrule-app-server",
         "unix": "ferrule-websocket",
         "websocket": "ferrule-websocket",

@@ -46,6 +46,9 @@ class EchoConnection:
         async for message in self._read:
             yield message
 
+    async def drain(self) -> None:
+        """Nothing is under way that `receive` has not done."""
+
     async def aclose(self) -> None:
         """Forget the client."""
         self._server.clients.discard(self)
@@ -85,7 +88,7 @@ class EchoServer:
     Attributes:
         clients: Those that are connected.
         received: Messages that came in from all of them.
-        left: Set when a client left; set a new one to wait for the next.
+        left: Set when a client leaves; see `clients_changed`.
     """
 
     def __init__(self, most: int = 1_000_000) -> None:
@@ -105,6 +108,9 @@ class EchoServer:
     async def until_nobody_is_left(self) -> None:
         """Wait until every client has been forgotten."""
         while self.clients:
-            self.left = anyio.Event()
-            if self.clients:
-                await self.left.wait()
+            await self.clients_changed()
+
+    async def clients_changed(self) -> None:
+        """Wait until the next client leaves."""
+        self.left = anyio.Event()
+        await self.left.wait()
