@@ -157,3 +157,13 @@ def test_only_what_was_asked_for_and_granted_holds(bench, stage, granted, works)
     bench.turn()
 
     assert {name: (folder / "file").exists() for name, folder in folders.items()} == works
+
+
+@pytest.mark.parametrize("can_answer", [True, False])
+def test_a_tool_that_needs_a_client_is_offered_where_one_can_answer(bench, stage, can_answer):
+    stage.turns.append([*say("ok"), DONE])
+    needy = type("Needy", (Ask,), {"needs_client": True})
+
+    bench.turn(can_answer=can_answer, tools=lambda context: [needy(context)])
+
+    assert ("ask" in [tool.name for tool in stage.requests[0].tools]) is can_answer

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, cast
 
 import anyio
 
+from ferrule.approval_question import TurnCancelledError
 from ferrule.call_gate import CallGate
 from ferrule.call_parsing import parse_call, requested_name
 from ferrule.containment import contained
 from ferrule.context import message
 from ferrule.ids import uuid7
-from ferrule.orchestrator import Orchestrator, TurnCancelledError, ended_item, refusal
+from ferrule.orchestrator import Orchestrator, ended_item, refusal
 from ferrule.usage import no_usage
 from ferrule_hookspecs.errors import FerruleError, ProviderError
 from ferrule_hookspecs.provider import (

@@ -86,9 +86,12 @@ class SessionParts:
     def offered_tools(self) -> Mapping[str, Tool]:
         """The tools that the model in use may call."""
         info = self.settings.model_info
-        if info is None or not info.disabled_tools:
-            return self.tools
-        return {name: tool for name, tool in self.tools.items() if name not in info.disabled_tools}
+        disabled = () if info is None else info.disabled_tools
+        return {
+            name: tool
+            for name, tool in self.tools.items()
+            if name not in disabled and (self.ask_client is not None or not tool.needs_client)
+        }
 
     def find_reviewer(self, name: str) -> Reviewer:
         """Return a reviewer by its name, the thread's without one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, cast
 
-from ferrule.orchestrator import TurnCancelledError
+from ferrule.approval_question import TurnCancelledError
 from ferrule_hookspecs.errors import FerruleError, ProviderError
 
 if TYPE_CHECKING:

@@ -224,6 +224,7 @@ class Tool(ABC):
         arguments_model: A pydantic model of the arguments; or override `schema`.
         parallel: Whether calls may overlap with others that also say so.
         read_only: Whether calls never change anything; approval mode `untrusted` lets them run.
+        needs_client: Offered only where a client of the session can answer questions.
     """
 
     name: ClassVar[str]
@@ -231,6 +232,7 @@ class Tool(ABC):
     arguments_model: ClassVar[type[BaseModel] | None] = None
     parallel: ClassVar[bool] = False
     read_only: ClassVar[bool] = False
+    needs_client: ClassVar[bool] = False
 
     def __init__(self, context: PluginContext) -> None:
         """Keep the settings; nothing is started before the first call."""
