@@ -41,7 +41,8 @@ class IssuerState:
         lifetime_s: How long an access token lasts.
         has_revocation: Whether tokens can be given back.
         token_failure: An answer every request for tokens gets instead.
-        hold: While it is unset, requests for renewal wait.
+        asked: Set once somebody asks for tokens.
+        hold: While it is unset, requests for tokens wait.
         token_requests: The forms of all requests for tokens.
         revoked: Tokens that were given back.
         access_tokens: Access tokens that are good now.
@@ -55,6 +56,7 @@ class IssuerState:
     lifetime_s: float = 3600
     has_revocation: bool = True
     token_failure: Answer | None = None
+    asked: threading.Event = field(default_factory=threading.Event)
     hold: threading.Event = field(default_factory=threading.Event)
     token_requests: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     revoked: list[str] = field(default_factory=list[str])
@@ -200,8 +202,8 @@ def _metadata(issuer: Issuer) -> dict[str, Any]:
 
 def _token(issuer: Issuer, form: dict[str, str]) -> Answer:
     state = issuer.state
-    if form.get("grant_type") == "refresh_token":
-        state.hold.wait(30)
+    state.asked.set()
+    state.hold.wait(30)
     with state.lock:
         state.token_requests.append(form)
         if state.token_failure is not None:
