@@ -24,13 +24,16 @@ Each explains itself with --help."""
 STDIO: Final = "stdio://"
 SUBCOMMANDS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "daemon": "ferrule_app_server.daemon.command:command",
-        "proxy": "ferrule_app_server.daemon.proxy:command",
-        "generate-json-schema": "ferrule_app_server.schema.command:json_schema",
-        "generate-ts": "ferrule_app_server.schema.command:typescript",
+        "daemon": "ferrule_app_server.daemon.command:run",
+        "proxy": "ferrule_app_server.daemon.proxy:run",
+        "generate-json-schema": "ferrule_app_server.schemas.command:run",
+        "generate-ts": "ferrule_app_server.schemas.command:run",
     }
 )
-"""Where the sub-commands are: objects with `main(argv, host, options)`, loaded when named."""
+"""Where the sub-commands are: functions of their arguments, the host and the options.
+
+The arguments begin with the sub-command's name; options of the server are taken out.
+"""
 _AUTH: Final[Mapping[str, str]] = MappingProxyType(
     {
         "--ws-auth": "how clients of ws:// prove themselves: capability-token, signed-bearer-token",

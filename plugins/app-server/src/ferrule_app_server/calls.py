@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from ferrule_app_server.connection import Caller
+    from ferrule_app_server.connection import ClientConnection
     from ferrule_app_server.live_thread import LiveThread
     from ferrule_app_server.server import AppServer
     from ferrule_hookspecs.serving import RpcCall
 
 
-def caller_of(call: RpcCall) -> Caller:
+def client_of(call: RpcCall) -> ClientConnection:
     """Return who called."""
-    return cast("Caller", call.client)
+    return cast("ClientConnection", call.client)
 
 
 def server_of(call: RpcCall) -> AppServer:
     """Return the server that was called."""
-    return caller_of(call).connection.server
+    return client_of(call).server
 
 
 def thread_of(call: RpcCall) -> LiveThread:

@@ -36,7 +36,7 @@ class AppServerCommand:
             from importlib import import_module
 
             module, _, attribute = SUBCOMMANDS[name].partition(":")
-            return getattr(import_module(module), attribute).main(rest, host, options)
+            return getattr(import_module(module), attribute)([name, *rest], host, options)
         from ferrule_app_server.serve import serve
 
         return serve(options, host)

@@ -1,4 +1,7 @@
-"""One client: its handshake, its requests under way, what it is told. A `Connection`."""
+"""One client: its handshake, its requests under way, what it is told.
+
+A `Connection` to transports, an `RpcClient` to methods.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from anyio.lowlevel import checkpoint
 from ferrule_app_server import envelope
 from ferrule_app_server.catalogue import NOTIFICATIONS
 from ferrule_app_server.envelope import INVALID, OVERLOADED, Note, Refusal, Request, Response
+from ferrule_app_server.epilogue import Epilogue
 from ferrule_app_server.handshake import Greeting, greet
 from ferrule_app_server.outbox import Outbox
 from ferrule_hookspecs.errors import FerruleError
@@ -43,12 +47,14 @@ class ClientConnection:
         self.server = server
         self.peer = peer
         self.greeting: Greeting | None = None
+        self.name = ""
+        self.experimental = False
         self.outbox = Outbox()
         self._under_way: set[RequestId] = set()
         self._slow: set[RequestId] = set()
         self._done = anyio.Event()
         self._since_turn = 0
-        self._on_close: list[Callable[[], Awaitable[None]]] = []
+        self._closing: list[Callable[[], Awaitable[None]]] = []
         self._works: set[anyio.CancelScope] = set()
 
     async def receive(self, message: bytes) -> None:
@@ -89,36 +95,34 @@ class ClientConnection:
             scope.cancel()
         self.server.forget(self)
         with anyio.CancelScope(shield=True):
-            while self._on_close:
+            while self._closing:
                 try:
-                    await self._on_close.pop()()
+                    await self._closing.pop()()
                 except FerruleError as error:
                     self.server.report(f"closing a connection: {error}")
 
-    def tell(self, method: str, params: Mapping[str, object], *, always: bool = False) -> None:
-        """Send a notification, unless the client has no use for it.
-
-        Args:
-            method: Its name.
-            params: Its parameters.
-            always: Send it although the published protocol does not know it.
-        """
-        if self.takes(method, always=always):
+    def notify(self, method: str, params: Mapping[str, object]) -> None:
+        """Send a notification, unless the client has no use for it."""
+        if self.takes(method):
             self.outbox.put(notification(method, params))
 
-    def takes(self, method: str, *, always: bool = False) -> bool:
+    def takes(self, method: str) -> bool:
         """Whether the client is to hear of notifications of this name."""
         greeting = self.greeting
         if greeting is None or method in greeting.opted_out:
             return False
-        return always or method in _PUBLISHED or greeting.wants_extensions
+        return method in _PUBLISHED or greeting.wants_extensions
 
-    def add_close(self, callback: Callable[[], Awaitable[None]]) -> None:
+    async def room(self) -> None:
+        """Wait while the client reads more slowly than it is told things."""
+        await self.outbox.room()
+
+    def on_close(self, callback: Callable[[], Awaitable[None]]) -> None:
         """Have something ended when the client is gone."""
-        self._on_close.append(callback)
+        self._closing.append(callback)
 
-    def start(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Have something done until it ends or the client is gone."""
+    def start_soon(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Have something done beside the calls, until it ends or the client is gone."""
         self.server.start(self._until_gone, work)
 
     async def _until_gone(self, work: Callable[[], Awaitable[None]]) -> None:
@@ -168,25 +172,27 @@ class ClientConnection:
         except RpcError as error:
             self._refuse(request, str(error))
             return
+        self.name, self.experimental = self.greeting.name, self.greeting.experimental
         self.outbox.put(envelope.result(request.id, reply))
 
     def _refuse(self, request: Request, message: str) -> None:
         self.outbox.put(envelope.error(request.id, INVALID, message))
 
     async def _serve(self, request: Request) -> None:
-        caller = Caller(self)
+        epilogue = Epilogue()
+        epilogue.begin()
         reply: Message = envelope.error(request.id, envelope.INTERNAL, "the server is closing")
         try:
-            reply = await self._reply(caller, request)
+            reply = await self._reply(request)
         finally:
             self._under_way.discard(request.id)
             self._slow.discard(request.id)
             self._done.set()
-            self.outbox.put(reply, caller.replied)
+            self.outbox.put(reply, epilogue.run)
 
-    async def _reply(self, caller: Caller, request: Request) -> Message:
+    async def _reply(self, request: Request) -> Message:
         try:
-            return envelope.result(request.id, await self.server.answer(caller, request))
+            return envelope.result(request.id, await self.server.answer(self, request))
         except RpcError as error:
             return envelope.error(request.id, error.code, str(error), error.data)
         except FerruleError as error:
@@ -195,59 +201,6 @@ class ClientConnection:
             self.server.report_fault(request.method, error)
             text = f"{request.method} failed: {type(error).__name__}: {error}"
             return envelope.error(request.id, envelope.INTERNAL, " ".join(text.split()))
-
-
-class Caller:
-    """The client during one call; satisfies the contract's `RpcClient`."""
-
-    def __init__(self, connection: ClientConnection) -> None:
-        self.connection = connection
-        self._after: list[Callable[[], None]] = []
-
-    def __eq__(self, other: object) -> bool:
-        """The same client, in whatever call."""
-        return isinstance(other, Caller) and other.connection is self.connection
-
-    def __hash__(self) -> int:
-        """What fits `__eq__`."""
-        return hash(self.connection)
-
-    @property
-    def name(self) -> str:
-        """What the client calls itself."""
-        greeting = self.connection.greeting
-        return greeting.name if greeting is not None else ""
-
-    @property
-    def experimental(self) -> bool:
-        """Whether it asked for experimental methods and fields."""
-        greeting = self.connection.greeting
-        return greeting is not None and greeting.experimental
-
-    def notify(self, method: str, params: Mapping[str, object]) -> None:
-        """Send this client a notification, after the reply to this call if that is not sent yet."""
-        self.connection.tell(method, params)
-
-    def on_close(self, callback: Callable[[], Awaitable[None]]) -> None:
-        """Have something ended when the client is gone."""
-        self.connection.add_close(callback)
-
-    async def room(self) -> None:
-        """Wait while the client reads more slowly than it is told things."""
-        await self.connection.outbox.room()
-
-    def start_soon(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Have something done beside the calls, until it ends or the client is gone."""
-        self.connection.start(work)
-
-    def after_reply(self, callback: Callable[[], None]) -> None:
-        """Have something done when the reply to this call was handed to the transport."""
-        self._after.append(callback)
-
-    def replied(self) -> None:
-        """The reply is out, or never will be."""
-        for callback in self._after:
-            callback()
 
 
 def notification(method: str, params: Mapping[str, object]) -> Message:

@@ -5,7 +5,7 @@ Clients ask for these at start-up or when a thread is opened, whether anybody us
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from ferrule_app_server.thread_params import ThreadIdParams
 from ferrule_hookspecs.serving import RpcCall, RpcError, RpcMethod
@@ -27,7 +27,14 @@ async def _rate_limits(call: RpcCall) -> Mapping[str, object]:
     raise RpcError("codex account authentication required to read rate limits")
 
 
+async def _hooks(call: RpcCall) -> Mapping[str, object]:
+    folders = call.params.get("cwds") or [call.request.cwd]
+    empty = {"hooks": [], "warnings": [], "errors": []}
+    return {"data": [{"cwd": folder, **empty} for folder in cast("list[str]", folders)]}
+
+
 METHODS = (
+    RpcMethod("hooks/list", _hooks),
     RpcMethod("account/read", _always({"account": None, "requiresOpenaiAuth": False})),
     RpcMethod("account/rateLimits/read", _rate_limits),
     RpcMethod("mcpServerStatus/list", _always(_NO_PAGE)),

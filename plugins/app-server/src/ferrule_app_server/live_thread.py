@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import anyio
 
 from ferrule_app_server.connection import notification
+from ferrule_app_server.epilogue import after_reply
 from ferrule_app_server.timeline import Timeline
 from ferrule_hookspecs.errors import FerruleError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ferrule_app_server.connection import Caller, ClientConnection
+    from ferrule_app_server.connection import ClientConnection
     from ferrule_app_server.server import AppServer
     from ferrule_hookspecs.host import Session
     from ferrule_hookspecs.ops import Op
+    from ferrule_hookspecs.store import ThreadSummary
     from ferrule_hookspecs.threads import Thread, ThreadStatus, Turn
 
 _LEAD_S: Final = 0.01
@@ -40,12 +42,14 @@ class LiveThread:
         self.session = session
         self.id = session.thread["id"]
         self.status: ThreadStatus = {"type": "idle"}
+        self.usage: Mapping[str, object] | None = None
         self.closed = anyio.Event()
         self.timeline = Timeline(stored_turns, is_ephemeral=session.thread["ephemeral"])
         self._followers: set[ClientConnection] = set()
         self._left_at = time.monotonic()
         self._announcing = 0
         self._announced = anyio.Event()
+        self._is_put_away = False
 
     @property
     def is_active(self) -> bool:
@@ -80,8 +84,17 @@ class LiveThread:
         self._left_at = time.monotonic()
         return True
 
-    def ask_again(self, connection: ClientConnection) -> None:
-        """Put what is still open to a client that joined."""
+    def describe_as(self, stored: ThreadSummary) -> None:
+        """Take over what is stored of a thread that goes on."""
+        thread = self.session.thread
+        thread["preview"] = thread["preview"] or stored.preview
+        thread["name"] = thread.get("name") or stored.name
+        thread["createdAt"] = stored.created_at
+
+    def catch_up(self, connection: ClientConnection) -> None:
+        """Tell a client that joined what else it should know, and ask it what is still open."""
+        if self.usage is not None and connection in self._followers:
+            connection.notify("thread/tokenUsage/updated", self.usage)
         for question in self.server.questions.of(self):
             question.put_to(connection)
 
@@ -94,16 +107,26 @@ class LiveThread:
         }
         self.server.start(self._submit, op)
 
-    async def perform_turn(self, op: Op, caller: Caller) -> str:
+    async def perform_turn(self, op: Op) -> str:
         """Perform an operation that begins a turn, and have its events wait for the reply."""
         self._announcing += 1
-        caller.after_reply(self._reply_is_out)
+        after_reply(self._reply_is_out)
         return (await self.session.perform(op)).get("turnId", "")
 
-    def begin_after(self, caller: Caller) -> None:
-        """Pass nothing on before the reply to a call is out."""
+    def begin_after_reply(self) -> None:
+        """Pass nothing on before the reply to the request at hand is out."""
         self._announcing += 1
-        caller.after_reply(self._reply_is_out)
+        after_reply(self._reply_is_out)
+
+    async def close(self, *, is_put_away: bool = False) -> None:
+        """Close the session and wait until clients were told all of it.
+
+        Args:
+            is_put_away: Clients are told that the thread is archived or deleted, not just closed.
+        """
+        self._is_put_away = is_put_away
+        await self.session.close()
+        await self.closed.wait()
 
     async def run(self) -> None:
         """Pass on what the session tells until it is closed."""
@@ -140,10 +163,25 @@ class LiveThread:
                 question = self.server.questions.settle(self, params["requestId"])
                 if question is not None and question.tells_end:
                     self._pass_on(method, {**params, "requestId": question.id})
+            case "thread/closed":
+                if not self._is_put_away:
+                    self._pass_on(method, params)
+                await self._take_status({"type": "notLoaded"})
             case _:
-                if method == "thread/name/updated":
-                    self.session.thread["name"] = params["threadName"]
+                self._learn(method, params)
                 self._pass_on(method, params)
+
+    def _learn(self, method: str, params: dict[str, Any]) -> None:
+        """Keep what later replies tell of the thread."""
+        thread = self.session.thread
+        if method == "thread/name/updated":
+            thread["name"] = params["threadName"]
+        elif method == "thread/tokenUsage/updated":
+            self.usage = params
+        elif method == "item/started" and not thread["preview"]:
+            thread["preview"] = _text(params["item"])
+        elif method == "turn/completed":
+            thread["updatedAt"] = int(time.time())
 
     async def _take_status(self, status: ThreadStatus) -> None:
         if status == self.status:
@@ -196,6 +234,13 @@ class LiveThread:
             await self.session.submit(op)
         except FerruleError as error:
             self.server.report(str(error))
+
+
+def _text(item: Mapping[str, Any]) -> str:
+    """Return the text of a user's message; nothing of other items."""
+    if item["type"] != "userMessage":
+        return ""
+    return "\n".join(part["text"] for part in item["content"] if part["type"] == "text")
 
 
 def thread_params(thread: Thread, turns: Sequence[Turn] = ()) -> dict[str, object]:

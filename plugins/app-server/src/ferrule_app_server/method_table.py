@@ -10,9 +10,8 @@ import anyio
 from ferrule_app_server.catalogue import (
     EXPERIMENTAL,
     EXPERIMENTAL_FIELDS,
-    LEGACY,
+    METHODS,
     PARAMETERLESS,
-    STABLE,
 )
 from ferrule_app_server.routes import FALLBACK_ROUTES, OTHER_ROUTES, THREAD_ROUTES
 from ferrule_hookspecs.serving import RpcError, RpcMethod
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
 
     from ferrule_app_server.envelope import Request
 
-_PUBLISHED: Final = frozenset((*STABLE, *EXPERIMENTAL, *LEGACY))
-_GATED: Final = frozenset(EXPERIMENTAL)
+_PUBLISHED: Final = frozenset(METHODS)
+_GATED: Final = EXPERIMENTAL
 
 
 class MethodTable:
@@ -62,7 +61,7 @@ class MethodTable:
             return found
         if name in _PUBLISHED:
             raise RpcError(f"{name} is not supported by this server")
-        names = dict.fromkeys((*STABLE, *EXPERIMENTAL, *LEGACY, *self._added))
+        names = dict.fromkeys((*METHODS, *self._added))
         listed = ", ".join(f"`{each}`" for each in names)
         raise RpcError(f"Invalid request: unknown variant `{name}`, expected one of {listed}")
 
@@ -76,14 +75,19 @@ class MethodTable:
         return None
 
 
-def check_gate(request: Request, method: RpcMethod) -> None:
-    """Refuse what is experimental to a client that did not ask for it.
+def is_published(name: str) -> bool:
+    """Whether the published protocol has a method of this name."""
+    return name in _PUBLISHED
+
+
+def check_gate(request: Request) -> None:
+    """Refuse what the published protocol keeps for clients that ask for what is experimental.
 
     Raises:
         RpcError: The method or one of its parameters is experimental.
     """
     name = request.method
-    if name in _GATED or (method.experimental and name not in _PUBLISHED):
+    if name in _GATED:
         raise RpcError(f"{name} requires experimentalApi capability")
     if isinstance(request.params, dict):
         params = cast("Mapping[str, object]", request.params)

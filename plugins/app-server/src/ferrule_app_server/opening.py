@@ -11,11 +11,11 @@ from ferrule_hookspecs.host import ThreadOptions
 from ferrule_hookspecs.serving import RpcError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ferrule_app_server.server import AppServer
     from ferrule_hookspecs.host import Session
-    from ferrule_hookspecs.threads import Thread
+    from ferrule_hookspecs.threads import Thread, Turn
 
 _KEYS: Final = {
     "model": "model",
@@ -84,6 +84,25 @@ def opened(session: Session, thread: Thread) -> dict[str, object]:
         "approvalsReviewer": facts.reviewer,
         "sandbox": facts.sandbox_policy,
         "reasoningEffort": facts.reasoning_effort,
+    }
+
+
+def continued(session: Session, turns: Sequence[Turn]) -> dict[str, object]:
+    """Describe what a client that resumes a thread needs beside what opening it tells."""
+    facts = session.facts
+    last = turns[-1] if turns else None
+    item = last["items"][-1]["id"] if last is not None and last["items"] else None
+    return {
+        "collaborationMode": {
+            "mode": "default",
+            "settings": {
+                "model": facts.model,
+                "reasoning_effort": facts.reasoning_effort,
+                "developer_instructions": None,
+            },
+        },
+        "turnsBackwardsCursor": None if last is None else last["id"],
+        "itemsBackwardsCursor": None if last is None or item is None else f"{last['id']}/{item}",
     }
 
 

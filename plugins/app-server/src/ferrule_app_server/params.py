@@ -49,7 +49,7 @@ def validated(type_: type, params: object) -> dict[str, object]:
 
 
 @cache
-def _adapter(type_: type) -> TypeAdapter[dict[str, object]]:
+def _adapter(type_: Any) -> TypeAdapter[dict[str, object]]:  # noqa: ANN401 -- a TypedDict
     from pydantic import TypeAdapter
 
     return TypeAdapter[dict[str, object]](type_)

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from ferrule_app_server.connection import ClientConnection, notification
-from ferrule_app_server.method_table import MethodTable, check_gate, parameters
+from ferrule_app_server.method_table import MethodTable, check_gate, is_published, parameters
 from ferrule_app_server.questions import Questions
 from ferrule_app_server.thread_shelf import ThreadShelf
 from ferrule_hookspecs.errors import ThreadNotFoundError
 from ferrule_hookspecs.serving import RpcCall, RpcError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 
     from anyio.abc import TaskGroup
 
-    from ferrule_app_server.connection import Caller
     from ferrule_app_server.envelope import Request
     from ferrule_app_server.live_thread import LiveThread
     from ferrule_hookspecs.host import Config, ConfigRequest, Kernel
@@ -55,7 +54,7 @@ class AppServer:
         self.questions.forget(connection)
         self.threads.forget(connection)
 
-    def start(self, work: Callable[..., Awaitable[object]], *args: Any) -> None:  # noqa: ANN401
+    def start(self, work: Callable[..., Coroutine[object, object, object]], *args: Any) -> None:  # noqa: ANN401
         """Have something done beside what runs now; it must not raise."""
         self._group.start_soon(work, *args)
 
@@ -63,19 +62,21 @@ class AppServer:
         """Read the configuration where no thread says otherwise."""
         return self.kernel.config(self.request)
 
-    async def answer(self, caller: Caller, request: Request) -> Mapping[str, object]:
+    async def answer(self, client: ClientConnection, request: Request) -> Mapping[str, object]:
         """Answer a request.
 
         Raises:
             RpcError: It cannot be answered.
         """
+        if not client.experimental and client.greeting is not None:
+            check_gate(request)
         method = await self._methods.find(request.method)
-        if caller.connection.greeting is None:
+        if client.greeting is None:
             raise RpcError("Not initialized")
-        if not caller.experimental:
-            check_gate(request, method)
+        if method.experimental and not client.experimental and not is_published(request.method):
+            raise RpcError(f"{request.method} requires experimentalApi capability")
         params = parameters(request, method)
-        call = RpcCall(params, caller, self.kernel, self.config(), self.broadcast, self.request)
+        call = RpcCall(params, client, self.kernel, self.config(), self.broadcast, self.request)
         return await method.handler(call)
 
     def broadcast(self, method: str, params: Mapping[str, object]) -> None:

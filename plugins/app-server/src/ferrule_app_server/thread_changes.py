@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from ferrule_app_server.calls import caller_of, server_of, thread_of
+from ferrule_app_server.calls import client_of, server_of, thread_of
+from ferrule_app_server.epilogue import after_reply
 from ferrule_app_server.permission_profiles import mode_of, policy_of
 from ferrule_app_server.stored_threads import as_thread, find_stored
 from ferrule_app_server.thread_params import (
@@ -59,7 +60,7 @@ async def _put_away(
     check_id(thread_id)
     live = server.threads.get(thread_id)
     if live is not None:
-        await server.threads.close(live)
+        await live.close(is_put_away=True)
     ephemeral = live is not None and live.session.thread["ephemeral"]
     try:
         if not ephemeral:
@@ -89,7 +90,7 @@ async def _unsubscribe(call: RpcCall) -> Mapping[str, object]:
     live = server_of(call).threads.get(thread_id)
     if live is None:
         return {"status": "notLoaded"}
-    was_told = live.leave(caller_of(call).connection)
+    was_told = live.leave(client_of(call))
     return {"status": "unsubscribed" if was_told else "notSubscribed"}
 
 
@@ -179,7 +180,7 @@ async def _perform(live: LiveThread, method: str, **params: object) -> None:
 def _tell_after(call: RpcCall, event: str, params: Mapping[str, object]) -> None:
     """Tell every client behind the reply."""
     server = server_of(call)
-    caller_of(call).after_reply(lambda: server.broadcast(event, params))
+    after_reply(lambda: server.broadcast(event, params))
 
 
 METHODS = (

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from ferrule_app_server.calls import caller_of, server_of
+from ferrule_app_server.calls import client_of, server_of
+from ferrule_app_server.epilogue import after_reply
 from ferrule_app_server.live_thread import thread_params
-from ferrule_app_server.opening import opened, options_for
+from ferrule_app_server.opening import continued, opened, options_for
 from ferrule_app_server.pages import page, turns_in_view
 from ferrule_app_server.stored_threads import find_stored
 from ferrule_app_server.thread_params import (
@@ -44,11 +45,15 @@ async def _resume(call: RpcCall) -> Mapping[str, object]:
             lambda: server.kernel.threads.resume(thread_id, options),
             len(server.stored_turns(thread_id)),
         )
-    connection = caller_of(call).connection
+        live.describe_as(stored)
+        params = {"threadId": thread_id, "status": live.status}
+        server.broadcast("thread/status/changed", params)
+    connection = client_of(call)
     turns = live.turns()
     live.follow(connection)
-    caller_of(call).after_reply(lambda: live.ask_again(connection))
-    return _with_turns(call, opened(live.session, live.describe()), turns)
+    after_reply(lambda: live.catch_up(connection))
+    reply = {**opened(live.session, live.describe()), **continued(live.session, turns)}
+    return _with_turns(call, reply, turns)
 
 
 async def _fork(call: RpcCall) -> Mapping[str, object]:
@@ -68,6 +73,7 @@ async def _fork(call: RpcCall) -> Mapping[str, object]:
                 "params": {"threadId": session.thread["id"], "numTurns": dropped},
             }
         )
+    session.thread["preview"] = session.thread["preview"] or stored.preview
     live = server.threads.add(session, len(kept))
     if session.thread["ephemeral"]:
         live.timeline.begin_with(kept)
@@ -92,11 +98,11 @@ def _kept(turns: Sequence[Turn], params: Mapping[str, object]) -> Sequence[Turn]
 
 def _announce(call: RpcCall, live: LiveThread) -> None:
     """Have the caller follow a new thread, and tell of it behind the reply."""
-    caller, server = caller_of(call), server_of(call)
-    live.follow(caller.connection)
-    live.begin_after(caller)
+    server = server_of(call)
+    live.follow(client_of(call))
+    live.begin_after_reply()
     thread = live.describe()
-    caller.after_reply(lambda: server.broadcast("thread/started", thread_params(thread)))
+    after_reply(lambda: server.broadcast("thread/started", thread_params(thread)))
 
 
 def _with_turns(

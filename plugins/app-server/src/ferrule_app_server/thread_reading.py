@@ -116,7 +116,7 @@ def _turns(server: AppServer, thread_id: str) -> Sequence[Turn]:
 async def _turns_list(call: RpcCall) -> Mapping[str, object]:
     turns = _turns(server_of(call), str(call.params["threadId"]))
     reply = page(turns, call.params, key=lambda turn: turn["id"], newest_first=True)
-    view = str(call.params.get("itemsView") or "full")
+    view = str(call.params.get("itemsView") or "summary")
     return {**reply, "data": turns_in_view(reply["data"], view)}
 
 

@@ -76,11 +76,6 @@ class ThreadShelf:
         if self._threads.get(thread.id) is thread:
             del self._threads[thread.id]
 
-    async def close(self, thread: LiveThread) -> None:
-        """Close a thread and wait until clients were told all of it."""
-        await thread.session.close()
-        await thread.closed.wait()
-
     def forget(self, connection: ClientConnection) -> None:
         """A client is gone; threads go on."""
         for thread in self:
@@ -105,7 +100,7 @@ class ThreadShelf:
 
     async def _put_away(self, thread: LiveThread) -> None:
         try:
-            await self.close(thread)
+            await thread.close()
         except FerruleError as error:
             self._server.report(str(error))
 

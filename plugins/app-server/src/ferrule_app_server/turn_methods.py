@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from ferrule_app_server.calls import caller_of, thread_of
+from ferrule_app_server.calls import thread_of
 from ferrule_app_server.thread_changes import settings_of
 from ferrule_app_server.thread_params import (
     ShellParams,
@@ -31,8 +31,7 @@ async def _start(call: RpcCall) -> Mapping[str, object]:
             outputSchema=params.get("outputSchema"),
             clientUserMessageId=params.get("clientUserMessageId"),
             **settings_of(params),
-        ),
-        caller_of(call),
+        )
     )
     return {
         "turn": {
@@ -70,7 +69,7 @@ async def _interrupt(call: RpcCall) -> Mapping[str, object]:
 
 async def _compact(call: RpcCall) -> Mapping[str, object]:
     live = thread_of(call)
-    await live.perform_turn(_op("thread/compact/start", live.id), caller_of(call))
+    await live.perform_turn(_op("thread/compact/start", live.id))
     return {}
 
 
@@ -82,7 +81,7 @@ async def _shell(call: RpcCall) -> Mapping[str, object]:
     op = _op(
         "thread/shellCommand", live.id, command=command, timeoutMs=call.params.get("timeoutMs")
     )
-    await live.perform_turn(op, caller_of(call))
+    await live.perform_turn(op)
     return {}
 
 
