@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
+from ferrule_sdk.channels.loopback import is_loopback
 from ferrule_sdk.errors import ConnectionLostError
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ async def _connect(url: str, token: str | None) -> ClientConnection:
         additional_headers=headers,
         max_size=_MESSAGE_LIMIT,
         close_timeout=_CLOSE_S,
+        proxy=None if is_loopback(url) else True,
     )
 
 

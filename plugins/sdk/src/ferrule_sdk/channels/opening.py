@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _SERVE: Final = ("-m", "ferrule", "app-server", "--listen", "stdio://")
 _FRAMES: Final = ("ws://", "wss://", "unix:")
-_KNOWN: Final = "in-process, stdio, a list of words, unix://PATH, ws://…, wss://…"
+_HTTP: Final = ("http://", "https://")
+_KNOWN: Final = "in-process, stdio, a list of words, unix://PATH, ws://…, wss://…, http://…"
 
 
 def is_local(options: FerruleOptions) -> bool:
@@ -54,6 +55,10 @@ def opener(options: FerruleOptions) -> Opener:
 
         url = _default_socket() if channel == "unix://" else channel
         return lambda: open_frames(url, token)
+    if channel.startswith(_HTTP):
+        from ferrule_sdk.channels.http import open_http
+
+        return lambda: open_http(channel, token)
     raise ConfigError(f"channel={channel!r} is none of {_KNOWN}")
 
 
