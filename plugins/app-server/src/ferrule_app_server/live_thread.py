@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
 
+from ferrule_app_server import wire_names
 from ferrule_app_server.connection import notification
 from ferrule_app_server.epilogue import after_reply
 from ferrule_app_server.timeline import Timeline
@@ -167,6 +168,9 @@ class LiveThread:
                 if not self._is_put_away:
                     self._pass_on(method, params)
                 await self._take_status({"type": "notLoaded"})
+            case "thread/settings/updated":
+                told = wire_names.settings(params["threadSettings"])
+                self._pass_on(method, {**params, "threadSettings": told})
             case _:
                 self._learn(method, params)
                 self._pass_on(method, params)

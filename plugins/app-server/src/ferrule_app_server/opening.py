@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final, cast
 
+from ferrule_app_server import wire_names
 from ferrule_app_server.permission_profiles import mode_of
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.host import ThreadOptions
@@ -80,8 +81,8 @@ def opened(session: Session, thread: Thread) -> dict[str, object]:
         "cwd": facts.cwd or thread["cwd"],
         "runtimeWorkspaceRoots": [facts.cwd or thread["cwd"], *facts.writable_roots],
         "instructionSources": list(facts.instruction_sources),
-        "approvalPolicy": facts.approval_policy,
-        "approvalsReviewer": facts.reviewer,
+        "approvalPolicy": wire_names.approval_policy(facts.approval_policy),
+        "approvalsReviewer": wire_names.reviewer(facts.reviewer),
         "sandbox": facts.sandbox_policy,
         "reasoningEffort": facts.reasoning_effort,
     }
