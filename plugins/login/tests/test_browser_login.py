@@ -155,11 +155,8 @@ def test_ctrl_c_ends_it_and_frees_the_port(person):
         assert free.connect_ex(("127.0.0.1", port)) != 0
 
 
-def test_a_registered_port_may_be_named(person, issuer):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    uri = f"http://localhost:{port}/auth/callback"
+def test_a_registered_port_may_be_named(person, issuer, free_port):
+    uri = f"http://localhost:{free_port}/auth/callback"
     person.home.configure(tables=issuer.login_table(redirect_uri=uri))
     waiting = person.begin()
     assert waiting.query["redirect_uri"] == uri
