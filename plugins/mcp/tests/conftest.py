@@ -26,8 +26,14 @@ def table(name, *arguments, server="plain_server.py", **keys):
     """A table of `mcp_servers` for a server of this folder, trusted unless it is said otherwise."""
     given = {"command": sys.executable, "args": [str(SERVERS / server), *map(str, arguments)]}
     given |= {"trusted": True, **keys}
-    lines = [f"{key} = {json.dumps(value)}" for key, value in given.items()]
+    lines = [f"{key} = {toml(value)}" for key, value in given.items()]
     return "\n".join([f"[mcp_servers.{name}]", *lines, ""])
+
+
+def toml(value):
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {toml(each)}" for key, each in value.items()) + " }"
+    return json.dumps(value)
 
 
 @pytest.fixture(name="table")
@@ -43,12 +49,15 @@ class Talk:
     model: object
     answers: dict = field(default_factory=dict)
     events: list = field(default_factory=list)
+    pause_s: float = 0
 
     def configure(self, *tables, top="", policy="never"):
         """Write the configuration."""
         self.home.configure(top=PATIENT + top, tables="\n".join(tables))
         path = self.home.path / "config.toml"
-        text = path.read_text().replace('approval_policy = "never"', f'approval_policy = "{policy}"')
+        text = path.read_text().replace(
+            'approval_policy = "never"', f'approval_policy = "{policy}"'
+        )
         path.write_text(text)
 
     def play(self, *calls):
@@ -102,6 +111,7 @@ class Talk:
                     return
 
     async def _answer(self, session, event):
+        await anyio.sleep(self.pause_s)
         kind = "approval" if (event["params"].get("_meta") or {}) else event["params"]["mode"]
         params = {
             "threadId": session.thread["id"],

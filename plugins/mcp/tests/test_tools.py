@@ -1,6 +1,7 @@
 """Tools of servers: what models are offered, what a call gives, and how it is shown."""
 
 import json
+import re
 
 import pytest
 
@@ -14,7 +15,7 @@ def test_tools_of_a_server_are_offered_under_its_name_and_called(talk, table):
     assert (call["server"], call["tool"], call["status"]) == ("demo", "echo", "completed")
     assert call["result"]["content"] == [{"type": "text", "text": "echo: hi"}]
     head, text = talk.outputs()[0]
-    assert head["text"].startswith("Wall time: ") and head["text"].endswith("seconds\nOutput:")
+    assert re.fullmatch(r"Wall time: \d+\.\d{4} seconds\nOutput:", head["text"])
     assert text == {"type": "input_text", "text": "echo: hi"}
     assert "mcp__demo__write" in talk.offered
     assert not run.survivors

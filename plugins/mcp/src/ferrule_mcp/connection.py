@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from ferrule_hookspecs.plugins import Runtime
+    from ferrule_mcp.http_transport import HttpFaults
     from ferrule_mcp.server_log import ServerLog
     from ferrule_mcp.server_settings import ServerSettings
     from ferrule_mcp.stdio_transport import StdioTransport
@@ -56,6 +57,7 @@ class Connection:
         self._warn = warn
         self._session: ClientSession | None = None
         self._transport: StdioTransport | None = None
+        self._faults: HttpFaults | None = None
         self._stop = anyio.Event()
         self._scope = anyio.CancelScope()
         self._stale = anyio.Event()
@@ -81,6 +83,16 @@ class Connection:
         """Whether it ends because it was told to."""
         return self._stop.is_set()
 
+    @property
+    def has_lost_session(self) -> bool:
+        """Whether a server of the network does not know us any more."""
+        return self._faults is not None and self._faults.has_lost_session
+
+    def give_up(self) -> None:
+        """End it, because it is of no use any more."""
+        self.failure = "it does not know the session any more"
+        self._scope.cancel()
+
     def stop(self) -> None:
         """Have it end soon, also while it starts."""
         self._stop.set()
@@ -93,7 +105,7 @@ class Connection:
                 await self._serve(runtime)
             if self._stop.is_set():
                 self.failure = "it was stopped"
-            elif self._scope.cancelled_caught:
+            elif self._scope.cancelled_caught and not self.opened.is_set():
                 self.failure = f"it did not start within {self._settings.startup_s:g} s"
         except FerruleError as error:
             self.failure = str(error)
@@ -135,10 +147,11 @@ class Connection:
             (reader, writer), transport = await stack.enter_async_context(opened)
             self._transport = transport
         else:
-            from ferrule_mcp.http_transport import http_transport
+            from ferrule_mcp.http_transport import HttpFaults, http_transport
 
+            self._faults = HttpFaults()
             reader, writer = await stack.enter_async_context(
-                http_transport(self._settings, self._environ)
+                http_transport(self._settings, self._environ, self._faults)
             )
         session = ClientSession(
             reader,
@@ -168,6 +181,11 @@ class Connection:
         except MCPError as error:
             if transport is not None and transport.is_over:
                 raise FerruleError(f"it ended with exit code {await transport.ended()}") from None
+            if self._faults is not None and self._faults.needs_sign_in:
+                name = self._settings.name
+                raise FerruleError(
+                    f"it wants to know who asks; set `mcp_servers.{name}.bearer_token_env_var`"
+                ) from None
             raise FerruleError(f"it refused: {error}") from None
 
     async def _offer(self) -> Manifest:
@@ -192,6 +210,8 @@ class Connection:
             with anyio.fail_after(self._settings.startup_s):
                 return await request
         except MCPError as error:
+            if self.has_lost_session:
+                self.give_up()  # the next request starts anew
             raise FerruleError(f"the MCP server {name!r} refused: {error}") from None
         except TimeoutError:
             raise FerruleError(

@@ -12,16 +12,40 @@ from ferrule_mcp.server_environment import http_headers
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
+    from httpx2 import Response
     from mcp.client._transport import TransportStreams
 
     from ferrule_mcp.server_settings import ServerSettings
 
 _CONNECT_S: Final = 30.0
+_NOT_FOUND: Final = 404
+_UNAUTHORISED: Final = (401, 403)
+_SESSION: Final = "mcp-session-id"
+
+
+class HttpFaults:
+    """What the answers of a server said beside the protocol.
+
+    Attributes:
+        has_lost_session: It does not know our session any more, as after a restart.
+        needs_sign_in: It wants to know who we are.
+    """
+
+    def __init__(self) -> None:
+        self.has_lost_session = False
+        self.needs_sign_in = False
+
+    async def look(self, response: Response) -> None:
+        """Look at the status of an answer."""
+        if response.status_code == _NOT_FOUND and _SESSION in response.request.headers:
+            self.has_lost_session = True
+        if response.status_code in _UNAUTHORISED:
+            self.needs_sign_in = True
 
 
 @asynccontextmanager
 async def http_transport(
-    settings: ServerSettings, environ: Mapping[str, str]
+    settings: ServerSettings, environ: Mapping[str, str], faults: HttpFaults
 ) -> AsyncGenerator[TransportStreams]:
     """Open it; nothing is sent before the first message.
 
@@ -35,8 +59,9 @@ async def http_transport(
         raise ConfigError(f"mcp_servers.{settings.name}.url is no http or https URL")
     headers = http_headers(settings, environ)
     timeout = httpx2.Timeout(_CONNECT_S, read=settings.call_s)
+    hooks = {"response": [faults.look]}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=timeout) as client,
+        httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks) as client,
         streamable_http_client(settings.url, http_client=client) as streams,
     ):
         yield streams

@@ -31,6 +31,10 @@ _PAUSE_LIMIT_S: Final = 60.0
 _FAREWELL_S: Final = 4.0
 
 
+class _SessionLostError(FerruleError):
+    """A server of the network was asked in a session that it does not know any more."""
+
+
 class Holder(Protocol):
     """Who uses a server."""
 
@@ -120,19 +124,32 @@ class Server:
         Raises:
             FerruleError: The server could not be asked, refused or did not answer; says why.
         """
-        connection = await self.opened()
-        connection.callers.enter(caller)
         caller.scope.deadline = anyio.current_time() + self.settings.call_s
-        try:
-            with caller.scope:
-                return await self._answered(connection, tool, arguments, progress)
-        finally:
-            connection.callers.leave(caller)
+        with caller.scope:
+            try:
+                return await self._called(caller, tool, arguments, progress)
+            except _SessionLostError:  # it did not run, so that it may be tried again
+                return await self._called(caller, tool, arguments, progress)
         raise FerruleError(
             f"the MCP server {self.settings.name!r} did not answer the call of {tool!r} within "
             f"{self.settings.call_s:g} s; `mcp_servers.{self.settings.name}.tool_timeout_sec` "
             "sets how long it may take"
         )
+
+    async def _called(
+        self,
+        caller: Caller,
+        tool: str,
+        arguments: Mapping[str, object],
+        progress: ProgressFnT | None,
+    ) -> types.CallToolResult:
+        with caller.paused():  # how long a start may take is bounded by itself
+            connection = await self.opened()
+        connection.callers.enter(caller)
+        try:
+            return await self._answered(connection, tool, arguments, progress)
+        finally:
+            connection.callers.leave(caller)
 
     async def _answered(
         self,
@@ -156,6 +173,10 @@ class Server:
                     allow_input_required=True,
                 )
             except MCPError as error:
+                if connection.has_lost_session:
+                    connection.give_up()
+                    await self._gone(connection)
+                    raise _SessionLostError(str(error)) from None
                 if not connection.is_gone:
                     raise FerruleError(
                         f"the MCP server {self.settings.name!r} refused the call of {tool!r}: "

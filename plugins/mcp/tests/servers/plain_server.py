@@ -1,6 +1,6 @@
 """An MCP server on stdin and stdout without any library, which misbehaves on request.
 
-Arguments: `--slow SECONDS` before it answers, `--garbage` between its lines, `--deaf` never answers,
+Arguments: `--slow SECONDS` before it answers, `--garbage` between its lines, `--deaf`: no answers,
 `--starts FILE` appends a line at every start, `--ignore-end` does not end by itself.
 """
 
@@ -78,7 +78,8 @@ def call(request, name, arguments, token):
             send({"method": "notifications/progress", "params": told})
         return text("done")
     if name == "child":
-        subprocess.Popen(["sleep", "1000"], start_new_session=True, stdout=subprocess.DEVNULL)
+        is_apart = arguments.get("apart", False)
+        subprocess.Popen(["sleep", "1000"], start_new_session=is_apart, stdout=subprocess.DEVNULL)
         return text("started")
     if name == "count":
         return text(str(len(open(option("--starts")).readlines())))

@@ -1,0 +1,101 @@
+"""What servers ask: of the user, of the model, about the workspace."""
+
+import json
+
+import anyio
+
+NAME = {"action": "accept", "content": {"name": "Ada"}}
+
+
+def said(item):
+    return json.loads(item["result"]["content"][0]["text"])
+
+
+def test_a_form_reaches_the_client_and_its_answer_the_server(talk, table):
+    talk.configure(table("demo"))
+    talk.answers["form"] = NAME
+
+    (item,) = talk.run(("mcp__demo__ask", {}))
+
+    (asked,) = talk.of("mcpServer/elicitation/request")
+    assert (asked["serverName"], asked["message"]) == ("demo", "Who?")
+    assert asked["requestedSchema"]["required"] == ["name"]
+    assert asked["turnId"]
+    assert said(item) == NAME
+
+
+def test_a_url_is_shown_and_only_consent_goes_back(talk, table):
+    talk.configure(table("demo"))
+    talk.answers["url"] = {"action": "accept", "content": {"more": "than asked"}}
+
+    (item,) = talk.run(("mcp__demo__ask_url", {}))
+
+    (asked,) = talk.of("mcpServer/elicitation/request")
+    assert (asked["mode"], asked["url"]) == ("url", "https://a.test/")
+    assert asked["elicitationId"] == "e1"
+    assert said(item) == {"action": "accept"}
+
+
+def test_where_nobody_can_answer_it_is_declined_and_said_why(talk, table):
+    talk.configure(table("demo"))
+
+    (item,) = talk.run(("mcp__demo__ask", {}), can_answer=False)
+
+    assert said(item) == {"action": "decline"}
+    (warning,) = [each["message"] for each in talk.of("warning")]
+    assert "'demo' asked 'Who?', which is declined: nobody can be asked" in warning
+
+
+def test_an_answer_that_is_none_declines(talk, table):
+    talk.configure(table("demo"))
+    talk.answers["form"] = {"decision": "accept"}
+
+    (item,) = talk.run(("mcp__demo__ask", {}))
+
+    assert said(item) == {"action": "decline"}
+
+
+def test_the_time_a_person_takes_is_not_the_calls(talk, table):
+    talk.configure(table("demo", tool_timeout_sec=1))
+    talk.answers["form"] = NAME
+    talk.pause_s = 1.5
+
+    (item,) = talk.run(("mcp__demo__ask", {}))
+
+    assert said(item) == NAME
+
+
+def test_requests_to_the_model_are_refused(talk, table):
+    talk.configure(table("demo"))
+
+    (item,) = talk.run(("mcp__demo__sample", {}))
+
+    assert "not supported" in said(item)["message"].lower()
+
+
+def test_the_workspace_is_the_root(talk, table):
+    talk.configure(table("demo"))
+
+    (item,) = talk.run(("mcp__demo__roots", {}))
+
+    workspace = talk.home.workspace
+    assert said(item) == {"roots": [{"uri": workspace.as_uri(), "name": workspace.name}]}
+
+
+def test_calls_of_two_threads_at_once_leave_it_open_whom_a_question_is_for():
+    from ferrule_mcp.questions import Caller, Callers
+
+    async def answer(request):
+        return NAME
+
+    async def main():
+        callers = Callers()
+        one, two = Caller("one", "t", answer), Caller("two", "t", answer)
+        assert "no call is under way" in callers.only()
+        callers.enter(one)
+        callers.enter(two)
+        assert "it is not known whose question" in callers.only()
+        callers.leave(one)
+        assert callers.only() is two
+
+    anyio.run(main)
