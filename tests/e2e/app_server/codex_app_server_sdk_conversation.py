@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from pathlib import Path
 
 from codex_app_server_sdk import CodexClient, CommandApprovalRequest, ThreadConfig
 
@@ -31,7 +32,7 @@ async def converse(program: str, workspace: str) -> dict[str, object]:
             {"threadId": thread.thread_id, "input": [{"type": "text", "text": "sleep"}]},
         )
         turn_id = started["turn"]["id"]
-        while len(asked) < 3:
+        while not Path(workspace, "begun.txt").exists():
             await asyncio.sleep(0.05)
         await client.interrupt_turn(turn_id, thread_id=thread.thread_id)
         outcome["interrupted"] = await ended(client, thread.thread_id, turn_id)

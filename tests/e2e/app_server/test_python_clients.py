@@ -16,6 +16,7 @@ import pytest
 from ferrule_testkit.model_items import freeform_call, function_call, message
 
 CONVERSATION = Path(__file__).with_name("codex_app_server_sdk_conversation.py")
+LONG = {"cmd": "touch begun.txt; sleep 60", "yield_time_ms": 30000}
 PATCH = "*** Begin Patch\n*** Add File: patched.txt\n+patched\n*** End Patch\n"
 
 
@@ -79,7 +80,7 @@ def test_codex_app_server_sdk(client, ferrule_home, model_server):
             [function_call("exec_command", {"cmd": "touch made.txt"}, call_id="call_1")],
             [freeform_call("apply_patch", PATCH, call_id="call_2")],
             [message("made and patched")],
-            [function_call("exec_command", {"cmd": "sleep 60"}, call_id="call_3")],
+            [function_call("exec_command", LONG, call_id="call_3")],
             [message("resumed")],
         ]
     )
