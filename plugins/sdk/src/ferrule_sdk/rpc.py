@@ -27,6 +27,8 @@ _ATTEMPTS: Final = 8
 _FIRST_PAUSE_S: Final = 0.05
 _LATE_REPLY_S: Final = 5.0
 _LONGEST_PAUSE_S: Final = 2.0
+_MISFITS: Final = (AttributeError, KeyError, TypeError, ValueError)
+"""What comes of reading a message that is not as the protocol says."""
 _log = logging.getLogger("ferrule_sdk")
 
 
@@ -201,7 +203,10 @@ class Rpc:
         if isinstance(method, str) and isinstance(request_id, int | str):
             self._listener.asked(request_id, method, params)
         elif isinstance(method, str):
-            self._listener.notified(method, params)
+            try:
+                self._listener.notified(method, params)
+            except _MISFITS as error:
+                _log.warning("a notification %s does not fit: %r", method, error)
         elif (pending := self._pending.pop(request_id, None)) is not None:
             _settle(pending, message)
 
@@ -217,5 +222,9 @@ def _settle(pending: _Pending, reply: Json) -> None:
     else:
         pending.result = cast("Json", result) if isinstance(result, dict) else {}
         if pending.on_reply is not None:
-            pending.on_reply(pending.result)
+            try:
+                pending.on_reply(pending.result)
+            except _MISFITS as misfit:
+                message = f"the reply does not fit: {misfit!r}"
+                pending.error = ServerError(pending.method, message, 0, pending.result)
     pending.done.set()

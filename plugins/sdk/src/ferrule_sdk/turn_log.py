@@ -46,6 +46,7 @@ class TurnLog:
         self.has_ended = anyio.Event()
         self._started: list[ThreadItem] = []
         self._is_final: list[bool] = []
+        self._running: dict[str, int] = {}
 
     @property
     def items(self) -> list[ThreadItem]:
@@ -95,13 +96,12 @@ class TurnLog:
         self.events.close(self.failure)
 
     def _begin(self, item: ThreadItem) -> None:
+        self._running[item["id"]] = len(self._started)
         self._started.append(item)
         self._is_final.append(False)
 
     def _complete(self, item: ThreadItem) -> None:
-        for at in range(len(self._started) - 1, -1, -1):
-            if self._started[at]["id"] == item["id"] and not self._is_final[at]:
-                self._started[at], self._is_final[at] = item, True
-                return
-        self._started.append(item)
-        self._is_final.append(True)
+        if item["id"] not in self._running:
+            self._begin(item)
+        at = self._running.pop(item["id"])  # ids may come again
+        self._started[at], self._is_final[at] = item, True
