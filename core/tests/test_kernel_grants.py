@@ -97,6 +97,7 @@ def test_the_facts_of_a_decision_are_stored_with_it(touching, bench, stage):
         "approvalPolicy": "on-request",
         "sandboxMode": "workspace-write",
         "escalated": False,
+        "requirement": "skip",
         "opinions": {
             "staged": {"decision": "allow", "reason": "harmless", "rule": "rule 7"},
         },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -11,13 +11,11 @@ if TYPE_CHECKING:
     from ferrule.session_parts import Settings
     from ferrule_hookspecs.permissions import AdditionalPermissions
     from ferrule_hookspecs.policies import ApprovalPolicy
+    from ferrule_hookspecs.ruling import QuestionKind
     from ferrule_hookspecs.tools import ToolCall
 
 
-Kind = Literal["sandbox_approval", "rules", "request_permissions"]
-
-
-def may_ask(policy: ApprovalPolicy, kinds: Iterable[Kind]) -> bool:
+def may_ask(policy: ApprovalPolicy, kinds: Iterable[QuestionKind]) -> bool:
     """Whether a call may be put before a reviewer, where all of these kinds of question stand."""
     if isinstance(policy, str):
         return policy != "never"

@@ -10,6 +10,7 @@ from ferrule.manager import PluginManager
 from ferrule.model_facts import known_models
 from ferrule.policy import mode_to_policy, policy_mode, resolve_policy
 from ferrule.processes import ProcessOwner
+from ferrule.ruling import ruled
 from ferrule.runtime import LocalRuntime
 from ferrule.thread_service import ThreadService
 from ferrule_hookspecs.plugins import PluginContext
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.models import ModelInfo
     from ferrule_hookspecs.policies import SandboxMode, SandboxPolicy
     from ferrule_hookspecs.review import Reviewer
+    from ferrule_hookspecs.ruling import Case, Ruling
     from ferrule_hookspecs.sandbox import SandboxBackend
     from ferrule_hookspecs.serving import RpcMethod, ServerDriver, Transport
     from ferrule_hookspecs.store import ThreadStore
@@ -156,6 +158,10 @@ class LocalKernel:
     async def assess(self, config: Config, call: ToolCall, turn: TurnInfo) -> Assessment:
         """Judge a call outside of any session; nothing runs."""
         return await self._judges(config, turn.cwd).assess(call, turn)
+
+    def rule(self, case: Case) -> Ruling:
+        """Say what opinions come to, as it is done for calls that are about to run."""
+        return ruled(case)
 
     def reviewers(self, config: Config) -> list[str]:
         """List the reviewers that may be used."""

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import time
 from json import loads
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
-from ferrule.approvals import (
-    Confinement,
-    Kind,
-    asks_after_denial,
-    asks_first,
-    may_ask,
-    policy_name,
+from ferrule.approval_question import (
+    ACCEPTING,
+    ApprovalFailedError,
+    CallRefusedError,
+    Phase,
+    Question,
+    TurnCancelledError,
+    accepted_part,
+    refused_words,
 )
+from ferrule.approvals import policy_name
 from ferrule.attempt import BoundSandbox, CallContext, confined, escalated
 from ferrule.call_parsing import function_arguments
 from ferrule.containment import contained
@@ -27,16 +29,17 @@ from ferrule.dispatcher import strictest
 from ferrule.permissions import NOTHING, missing, objection
 from ferrule.policy import policy_mode
 from ferrule.reviewers import reviewed
+from ferrule.ruling import ruled
 from ferrule.turn_settings import check_allowed
 from ferrule_hookspecs.errors import ConfigError, FerruleError, PluginError, ToolError
 from ferrule_hookspecs.hooks import Notification, OutputReply
 from ferrule_hookspecs.review import (
-    Amendment,
     ReviewContext,
     ReviewOutcome,
     ReviewRequest,
     Verdict,
 )
+from ferrule_hookspecs.ruling import Case
 from ferrule_hookspecs.tools import Requirement, SandboxDeniedError, Tool, ToolCall, ToolResult
 
 if TYPE_CHECKING:
@@ -48,63 +51,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.items import DynamicToolCallItem, ThreadItem
     from ferrule_hookspecs.permissions import AdditionalPermissions
     from ferrule_hookspecs.policies import SandboxMode
-    from ferrule_hookspecs.sandbox import Denial
-
-Phase = Literal["requirement", "review", "escalation"]
-_ACCEPTING: Final = ("accept", "acceptForSession")
-_UNTRUSTED: Final = "approval policy 'untrusted' asks before every call that may change something"
-
-
-class CallRefusedError(FerruleError):
-    """The call was not approved; the message goes to the model."""
-
-
-class ApprovalFailedError(CallRefusedError):
-    """Nobody decided, as the answer made no sense; the message goes to the model."""
-
-
-class TurnCancelledError(FerruleError):
-    """A reviewer answered `cancel`: the call is refused and the turn ends."""
-
-    def __init__(self, message: str, error_info: str = "") -> None:
-        """Keep the class of error that clients are told, if the reviewer named one."""
-        super().__init__(message)
-        self.error_info = error_info
-
-
-class _Question(NamedTuple):
-    """Why approval is asked for."""
-
-    phase: Phase
-    reason: str
-    escalate: bool
-    kinds: tuple[Kind, ...]
-    denial: Denial | None = None
-    verdicts: Mapping[str, Verdict] = MappingProxyType({})
-    permissions: AdditionalPermissions = NOTHING
-    lasting: bool = False
-    offered: tuple[Amendment, ...] = ()
-    details: Mapping[str, object] = MappingProxyType({})
-
-    @property
-    def confinement(self) -> Confinement:
-        """How the call runs once it is accepted."""
-        return Confinement(self.escalate, self.permissions)
-
-    @property
-    def asking(self) -> list[Verdict]:
-        """The opinions because of which somebody is asked."""
-        return [verdict for verdict in self.verdicts.values() if verdict.decision == "ask"]
-
-    @property
-    def amendments(self) -> tuple[Amendment, ...]:
-        """What may be changed for good by whoever accepts.
-
-        Where a plugin asks, a change that the tool offers would not answer it.
-        """
-        if self.asking:
-            return tuple(each for verdict in self.asking for each in verdict.amendments)
-        return self.offered
+    from ferrule_hookspecs.ruling import Ruling
 
 
 class Outcome(NamedTuple):
@@ -214,8 +161,6 @@ class Orchestrator:
         refused = objection(wanted, sandbox.policy, self._parts.home)
         if refused is not None:
             self._refuse(call, refused, "protected places")
-        if wanted.write and sandbox.policy.mode == "read-only":
-            self._check_mode(call, "workspace-write", "it cannot write")
         requirement = requirement._replace(escalate=escalate, permissions=wanted)
         question = await self._requirement(call, tool, requirement)
         granted = await self._meet(call, item, question)
@@ -230,78 +175,55 @@ class Orchestrator:
 
     async def _requirement(
         self, call: ToolCall, tool: Tool, requirement: Requirement
-    ) -> _Question | None:
+    ) -> Question | None:
         """Combine all opinions; None when nobody needs to be asked."""
-        policy = self._parts.settings.approval_policy
-        escalate, wanted = requirement.escalate, requirement.permissions or NOTHING
         verdicts = await self._parts.hooks.assess(
             "ferrule_tool_before", call=call, turn=self._info, context=self._parts.context
         )
-        verdict = strictest(verdicts)
-        self._facts[call.call_id] = self._facts_of(verdicts, escalated=escalate)
-        if requirement.kind == "forbidden":
-            self._refuse(call, requirement.reason, call.tool)
-        if verdict.decision == "deny":
-            self._refuse(call, verdict.reason, verdict.rule or "hooks")
-        if escalate:
-            self._check_mode(call, "danger-full-access", "it cannot leave the sandbox")
-        reasons: dict[Kind, str] = {}
-        granted = verdicts.get(self._parts.policy_plugin)
-        # A standing approval is of what a command does, not of what it wants beyond the sandbox.
-        stands = granted is not None and granted.grants and not any(wanted)
-        if verdict.decision == "allow" and granted is not None and stands:
-            self._accepted(call, granted, self._parts.policy_plugin)
-            return None
-        if any(wanted):
-            kind = "request_permissions" if requirement.lasting else "sandbox_approval"
-            why = requirement.reason or f"{call.tool} needs more than the sandbox allows"
-            reasons[kind] = f"{why} (grants {wanted.summary})"
-        if requirement.kind == "approval" or escalate:
-            why = requirement.reason or f"{call.tool} leaves the sandbox"
-            reasons.setdefault("sandbox_approval", why)
-        if verdict.decision == "ask":
-            reasons["rules"] = verdict.reason
-        if not reasons and asks_first(policy, is_read_only=tool.read_only):
-            reasons["sandbox_approval"] = _UNTRUSTED
-        if reasons:
-            reason = next(iter(reasons.values()))
-            return _Question(
-                "requirement",
-                reason,
-                escalate,
-                tuple(reasons),
-                verdicts=verdicts,
-                permissions=wanted,
-                lasting=requirement.lasting,
-                offered=requirement.amendments,
-                details=requirement.details,
+        self._facts[call.call_id] = self._facts_of(verdicts, requirement)
+        ruling = ruled(
+            Case(
+                call.tool,
+                self._parts.settings.approval_policy,
+                verdicts,
+                requirement,
+                self._parts.policy_plugin,
+                tool.read_only,
+                self._obstacle(requirement),
             )
-        self._accepted(call, Verdict.allow("no approval needed", policy_name(policy)), "policy")
-        return None
+        )
+        if ruling.decision == "deny":
+            self._refuse(call, ruling.reason, ruling.rule)
+        if ruling.decision == "allow":
+            self._accepted(call, ruling)
+            return None
+        return Question(
+            "requirement",
+            ruling.reason,
+            requirement.escalate,
+            ruling.kinds,
+            verdicts=verdicts,
+            permissions=requirement.permissions or NOTHING,
+            lasting=requirement.lasting,
+            offered=requirement.amendments,
+            details=requirement.details,
+        )
 
-    def _accepted(self, call: ToolCall, verdict: Verdict, by: str) -> None:
+    def _accepted(self, call: ToolCall, ruling: Ruling) -> None:
         outcome: ReviewOutcome = {
             "decision": "accept",
-            "reviewer": by,
-            "reason": verdict.reason,
-            "rule": verdict.rule,
+            "reviewer": ruling.by or "policy",
+            "reason": ruling.reason,
+            "rule": ruling.rule,
         }
         self._decided(call, "requirement", outcome)
 
     async def _meet(
-        self, call: ToolCall, item: ThreadItem | None, question: _Question | None
+        self, call: ToolCall, item: ThreadItem | None, question: Question | None
     ) -> AdditionalPermissions:
         """Get approval where a question stands, and return what it grants; raises otherwise."""
         if question is None:
             return NOTHING
-        policy = self._parts.settings.approval_policy
-        if not may_ask(policy, question.kinds):
-            self._refuse(
-                call,
-                f"{question.reason}; rejected by user approval settings"
-                f" (approval policy {policy_name(policy)!r} does not allow asking)",
-                policy_name(policy),
-            )
         parts = self._parts
         keeps = not question.lasting  # what lasts is kept as a grant
         if keeps and parts.memory.covers(call, parts.settings, question.confinement):
@@ -317,16 +239,16 @@ class Orchestrator:
         await self._amend(question, outcome)
         if outcome["decision"] == "acceptForSession" and keeps:
             parts.memory.remember(call, parts.settings, question.confinement)
-        granted = _accepted_part(question, outcome)
+        granted = accepted_part(question, outcome)
         if question.lasting:
             until = None if outcome["decision"] == "acceptForSession" else self._turn_id
             parts.grants.add(granted, parts.settings.sandbox_policy, until)
         return granted
 
-    async def _amend(self, question: _Question, outcome: ReviewOutcome) -> None:
+    async def _amend(self, question: Question, outcome: ReviewOutcome) -> None:
         """Have an accepted amendment kept; only one that was offered counts."""
         wanted = outcome.get("amendment")
-        if not wanted or outcome["decision"] not in _ACCEPTING:
+        if not wanted or outcome["decision"] not in ACCEPTING:
             return
         for amendment in question.amendments:
             if [amendment.kind, *amendment.value] == list(wanted):
@@ -340,7 +262,7 @@ class Orchestrator:
         )
 
     async def _review(
-        self, call: ToolCall, item: ThreadItem | None, question: _Question
+        self, call: ToolCall, item: ThreadItem | None, question: Question
     ) -> ReviewOutcome:
         parts = self._parts
         request = ReviewRequest(
@@ -402,29 +324,42 @@ class Orchestrator:
     async def _second_attempt(
         self, call: ToolCall, tool: Tool, item: ThreadItem | None, first: ToolResult
     ) -> ToolResult:
-        policy = self._parts.settings.approval_policy
-        if first.denial is None or not asks_after_denial(policy):
+        if first.denial is None:
             return first
-        question = _Question(
+        policy = self._parts.settings.approval_policy
+        obstacle = self._obstacle(Requirement(escalate=True))
+        ruling = ruled(Case(call.tool, policy, obstacle=obstacle, is_second=True))
+        if ruling.decision != "ask":
+            if ruling.reason == obstacle:
+                self._decided(call, "requirement", refusal(ruling.reason, ruling.rule))
+            return first
+        question = Question(
             "escalation",
-            f"{_refused_words(first.denial)}; run it without the sandbox?",
+            f"{refused_words(first.denial)}; run it without the sandbox?",
             escalate=True,
-            kinds=("sandbox_approval",),
+            kinds=ruling.kinds,
             denial=first.denial,
         )
         try:
-            self._check_mode(call, "danger-full-access", "it cannot leave the sandbox")
             await self._meet(call, item, question)
         except CallRefusedError:
             return first
         return await self._attempt(call, tool, escalated(self._parts))
 
-    def _check_mode(self, call: ToolCall, mode: SandboxMode, words: str) -> None:
-        """Refuse what comes to a sandbox mode that the administrator allows nobody."""
+    def _obstacle(self, requirement: Requirement) -> str:
+        """Why the administrator lets nobody grant what a call wants; empty where nothing stands."""
+        mode: SandboxMode = "danger-full-access"
+        words = "it cannot leave the sandbox"
+        if not requirement.escalate:
+            mode, words = "workspace-write", "it cannot write"
+            is_given = policy_mode(self._parts.settings.sandbox_policy) == mode
+            if is_given or not (requirement.permissions or NOTHING).write:
+                return ""
         try:
             check_allowed("sandbox_mode", mode, self._parts.allowed)
         except ConfigError as error:
-            self._refuse(call, f"{words}: {error}", "requirements.toml")
+            return f"{words}: {error}"
+        return ""
 
     def _refuse(self, call: ToolCall, reason: str, rule: str) -> None:
         self._decided(call, "requirement", refusal(reason, rule))
@@ -434,18 +369,24 @@ class Orchestrator:
         facts = self._facts.get(call.call_id)
         self._parts.recorder.decided(call.call_id, call.tool, phase, outcome, facts)
 
-    def _facts_of(self, verdicts: Mapping[str, Verdict], *, escalated: bool) -> DecisionFacts:
+    def _facts_of(self, verdicts: Mapping[str, Verdict], requirement: Requirement) -> DecisionFacts:
         settings = self._parts.settings
-        return {
+        wanted = requirement.permissions or NOTHING
+        facts: DecisionFacts = {
             "cwd": settings.cwd,
             "approvalPolicy": policy_name(settings.approval_policy),
             "sandboxMode": policy_mode(settings.sandbox_policy),
-            "escalated": escalated,
+            "escalated": requirement.escalate,
+            "requirement": requirement.kind,
             "opinions": {
                 plugin: {"decision": said.decision, "reason": said.reason, "rule": said.rule}
                 for plugin, said in verdicts.items()
             },
         }
+        if any(wanted):
+            facts["permissions"] = wanted.wire
+            facts["lasting"] = requirement.lasting
+        return facts
 
     def _ended(
         self,
@@ -485,28 +426,6 @@ class Orchestrator:
             return
         status = "completed" if result.success else "failed"
         recorder.item_completed(result.item or ended_item(item, status, result.output))
-
-
-def _accepted_part(question: _Question, outcome: ReviewOutcome) -> AdditionalPermissions:
-    """Return what a decision grants beyond the sandbox; raises where it does not accept."""
-    if outcome["decision"] == "cancel":
-        message = f"cancelled by {outcome['reviewer']}: {outcome['reason']}"
-        raise TurnCancelledError(message, outcome.get("errorInfo", ""))
-    if outcome.get("failed"):
-        raise ApprovalFailedError(outcome["reason"])
-    if outcome["decision"] not in _ACCEPTING:
-        raise CallRefusedError(f"rejected by {outcome['reviewer']}: {outcome['reason']}")
-    if "granted" not in outcome:
-        return question.permissions
-    granted = question.permissions.granted_by(outcome["granted"])
-    if not any(granted):
-        raise CallRefusedError(f"rejected by {outcome['reviewer']}: nothing was granted")
-    return granted
-
-
-def _refused_words(denial: Denial) -> str:
-    probably = "probably " if denial.is_inferred else ""
-    return f"the sandbox {probably}refused it ({denial.reason})"
 
 
 def refusal(reason: str, rule: str) -> ReviewOutcome:

@@ -323,6 +323,12 @@ class DecisionFacts(TypedDict):
     sandboxMode: str
     escalated: bool
     opinions: dict[str, PluginOpinion]
+    requirement: NotRequired[Literal["skip", "approval", "forbidden"]]
+    """What the tool itself said."""
+    permissions: NotRequired[dict[str, object]]
+    """What the call wants beyond its sandbox, as clients are told."""
+    lasting: NotRequired[bool]
+    """Whether it wants that for the calls that follow, too."""
 
 
 class DecisionParams(TypedDict):

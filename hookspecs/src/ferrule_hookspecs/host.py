@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.plugins import PluginContext, Runtime
     from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode, SandboxPolicy
     from ferrule_hookspecs.review import Reviewer, Verdict
+    from ferrule_hookspecs.ruling import Case, Ruling
     from ferrule_hookspecs.serving import RpcMethod, ServerDriver, Transport
     from ferrule_hookspecs.store import ThreadStore
     from ferrule_hookspecs.threads import Thread, Turn
@@ -330,6 +331,10 @@ class Kernel(Protocol):
 
         Nothing runs: only implementations marked `replayable` are asked.
         """
+        ...
+
+    def rule(self, case: Case) -> Ruling:
+        """Say what opinions come to, as it is done for calls that are about to run."""
         ...
 
     def reviewers(self, config: Config) -> Sequence[str]:

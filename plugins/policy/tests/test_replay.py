@@ -36,6 +36,47 @@ def test_calls_that_asked_to_leave_the_sandbox_are_identical(thread, rules, repl
     assert ("ask", "ask") in decisions(found)
 
 
+NETWORK = {"network": {"enabled": True}}
+
+
+def wanting(permissions):
+    return {
+        "sandbox_permissions": "with_additional_permissions",
+        "additional_permissions": permissions,
+        "justification": "to fetch",
+    }
+
+
+@pytest.mark.parametrize("approval", ["on-request", "never", "untrusted"])
+def test_calls_that_wanted_more_than_the_sandbox_are_decided_again(thread, replay, rules, approval):
+    more = (*("-a", approval), "-c", "features.exec_permission_approvals=true")
+    thread("echo one", options=more, **wanting(NETWORK))
+    never = rules("", "never", 'approval_policy = "never"\n')
+    asking = rules("", "asking", 'approval_policy = "on-request"\n')
+    open_ = rules("", "open", 'sandbox_mode = "danger-full-access"\napproval_policy = "never"\n')
+
+    found = replay()
+
+    assert (found["recorded"], found["identical"], found["changed"]) == (1, 1, 0)
+    (shown,) = found["decisions"]
+    assert shown["now"]["decision"] == ("deny" if approval == "never" else "ask")
+    assert "use of the network" in shown["now"]["reason"]
+    assert replay("--policy", never)["decisions"][0]["now"]["decision"] == "deny"
+    assert replay("--policy", asking)["decisions"][0]["now"]["decision"] == "ask"
+    assert replay("--policy", open_)["decisions"][0]["now"]["decision"] == "allow"
+
+
+def test_a_place_that_nobody_may_grant_is_no_matter_of_policy(thread, replay, rules, ferrule_home):
+    home = str(ferrule_home.path)
+    more = ("-a", "on-request", "-c", "features.exec_permission_approvals=true")
+    thread("echo one", options=more, **wanting({"file_system": {"write": [home]}}))
+    asking = rules("", "asking", 'approval_policy = "on-request"\n')
+
+    found = replay("--policy", asking)
+
+    assert (found["decisions"], found["unjudged"]) == ([], 1)
+
+
 def test_another_policy_changes_what_it_changes(thread, rules, replay):
     rules(ALLOWED)
     other = rules("forbidden prefix echo\n", "other")

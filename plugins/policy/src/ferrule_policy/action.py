@@ -14,6 +14,7 @@ from ferrule_hookspecs.tools import ToolCall
 
 if TYPE_CHECKING:
     from ferrule_hookspecs.events import PluginOpinion
+    from ferrule_hookspecs.permissions import AdditionalPermissions
     from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode
     from ferrule_hookspecs.review import Decision
 
@@ -35,6 +36,9 @@ class Recorded(NamedTuple):
         by: Who decided.
         opinions: What each plugin said; None where that was not recorded.
         escalated: Whether the call asked to leave the sandbox.
+        requirement: What the tool itself said; empty where that was not recorded.
+        permissions: What the call wanted beyond its sandbox.
+        lasting: Whether it wanted that for later calls, too.
     """
 
     decision: Decision | None = None
@@ -44,6 +48,9 @@ class Recorded(NamedTuple):
     by: str = ""
     opinions: Mapping[str, PluginOpinion] | None = None
     escalated: bool | None = None
+    requirement: str = ""
+    permissions: AdditionalPermissions | None = None
+    lasting: bool = False
 
     @property
     def was_declined(self) -> bool:

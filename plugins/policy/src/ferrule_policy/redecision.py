@@ -1,21 +1,21 @@
-"""Combines opinions, the tool's own need and the approval policy, as a session does."""
+"""Puts what is known of an action of the past before the kernel, which decides as in a session."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ferrule_hookspecs.review import Verdict
+from ferrule_hookspecs.ruling import Case, Ruling
+from ferrule_hookspecs.tools import Requirement
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ferrule_hookspecs.host import Assessment
     from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode
     from ferrule_hookspecs.review import Decision
     from ferrule_policy.action import Action
 
-Kind = Literal["sandbox_approval", "rules"]
-_STRICTNESS: Final = {"deny": 0, "ask": 1, "allow": 2}
 _OUT: Final = frozenset({"danger-full-access", "external-sandbox"})
 
 
@@ -26,13 +26,13 @@ class Stand(NamedTuple):
         approval: When somebody is asked.
         sandbox: How commands are confined.
         policy_plugin: The plugin whose approvals stand.
-        may_leave: Whether the administrator lets calls leave the sandbox.
+        allowed_modes: Sandbox modes that the administrator allows; None for all.
     """
 
     approval: ApprovalPolicy
     sandbox: SandboxMode
     policy_plugin: str = ""
-    may_leave: bool = True
+    allowed_modes: Sequence[str] | None = None
 
 
 class Redecision(NamedTuple):
@@ -59,12 +59,16 @@ class Redecision(NamedTuple):
         return any(one.decision == "deny" or one.rule == "dangerous" for one in said)
 
 
-def redecided(action: Action, found: Assessment, stand: Stand) -> Redecision:
-    """Decide about an action of the past."""
+def redecided(
+    action: Action, found: Assessment, stand: Stand, rule: Callable[[Case], Ruling]
+) -> Redecision:
+    """Decide about an action of the past, the way the kernel decides."""
     verdicts = {**_remembered(action, found), **found.verdicts}
-    decision, reason, rule = _decide(action, verdicts, found, stand)
+    ruling = _unchangeable(action) or rule(_case(action, verdicts, found, stand))
+    if action.phase == "escalation" and ruling.decision == "ask" and stand.sandbox in _OUT:
+        ruling = Ruling("deny", "there is no sandbox that could refuse", ruling.rule)
     asked = frozenset(found.verdicts)
-    return Redecision(decision, reason, rule, verdicts, asked)
+    return Redecision(ruling.decision, ruling.reason, ruling.rule, verdicts, asked)
 
 
 def _remembered(action: Action, found: Assessment) -> dict[str, Verdict]:
@@ -82,67 +86,52 @@ def _remembered(action: Action, found: Assessment) -> dict[str, Verdict]:
     }
 
 
-def _decide(
-    action: Action, verdicts: Mapping[str, Verdict], found: Assessment, stand: Stand
-) -> tuple[Decision, str, str]:
-    if action.phase == "escalation":
-        return _after_refusal(action, stand)
+def _unchangeable(action: Action) -> Ruling | None:
+    """A refusal of the tool itself, which no policy lifts."""
     recorded = action.recorded
-    strictest = min(
-        verdicts.values(),
-        key=lambda one: (_STRICTNESS[one.decision], one.reason, one.rule),
-        default=Verdict.allow(),
-    )
     if recorded.decision == "deny" and recorded.rule == action.call.tool:
-        return "deny", recorded.reason, recorded.rule
-    if strictest.decision == "deny":
-        return "deny", strictest.reason, strictest.rule or "hooks"
-    leaves = _leaves(action, stand)
-    if leaves and not stand.may_leave:
-        return (
-            "deny",
-            "it cannot leave the sandbox: the administrator forbids it",
-            "requirements.toml",
-        )
-    granted = verdicts.get(stand.policy_plugin)
-    if strictest.decision == "allow" and granted is not None and granted.grants:
-        return "allow", granted.reason, granted.rule
-    kinds = _questions(action, found, stand, strictest, leaves=leaves)
-    if not kinds:
-        return "allow", "no approval needed", policy_name(stand.approval)
-    reason = strictest.reason if strictest.decision == "ask" else _why(stand, leaves=leaves)
-    if not _may_ask(stand.approval, kinds):
-        return "deny", f"{reason}; nobody may be asked", policy_name(stand.approval)
-    return "ask", reason, strictest.rule if strictest.decision == "ask" else kinds[0]
+        return Ruling("deny", recorded.reason, recorded.rule)
+    return None
 
 
-def _questions(
-    action: Action, found: Assessment, stand: Stand, strictest: Verdict, *, leaves: bool
-) -> list[Kind]:
-    """Which kinds of question stand."""
-    kinds: list[Kind] = []
-    if leaves or _tool_asked(action):
-        kinds.append("sandbox_approval")
-    if strictest.decision == "ask":
-        kinds.append("rules")
-    if not kinds and stand.approval == "untrusted" and not _is_read_only(action, found):
-        kinds.append("sandbox_approval")
-    return kinds
-
-
-def _after_refusal(action: Action, stand: Stand) -> tuple[Decision, str, str]:
-    """Whether somebody is asked for a second attempt, once the sandbox has refused the first."""
-    name = policy_name(stand.approval)
-    may = (
-        stand.approval in ("on-failure", "untrusted")
-        if isinstance(stand.approval, str)
-        else stand.approval["granular"]["sandbox_approval"]
+def _case(action: Action, verdicts: Mapping[str, Verdict], found: Assessment, stand: Stand) -> Case:
+    requirement = _requirement(action, stand)
+    is_second = action.phase == "escalation"
+    return Case(
+        action.call.tool,
+        stand.approval,
+        verdicts,
+        requirement,
+        stand.policy_plugin,
+        _is_read_only(action, found),
+        _obstacle(requirement, stand, leaves=is_second or requirement.escalate),
+        is_second,
     )
-    if may and not stand.may_leave:
-        return "deny", "it cannot leave the sandbox", "requirements.toml"
-    if may and stand.sandbox not in _OUT:
-        return "ask", "the sandbox refused it", name
-    return "deny", "the sandbox's refusal stands", name
+
+
+def _requirement(action: Action, stand: Stand) -> Requirement:
+    """What the tool said, and what the call wants that the sandbox does not give."""
+    recorded = action.recorded
+    escalate = _leaves(action, stand)
+    is_confined = stand.sandbox not in _OUT
+    return Requirement(
+        "approval" if _tool_asked(action) else "skip",
+        escalate=escalate,
+        permissions=recorded.permissions if is_confined and not escalate else None,
+        lasting=recorded.lasting,
+    )
+
+
+def _obstacle(requirement: Requirement, stand: Stand, *, leaves: bool) -> str:
+    allowed = stand.allowed_modes
+    writes = requirement.permissions is not None and bool(requirement.permissions.write)
+    if allowed is None:
+        return ""
+    if leaves and "danger-full-access" not in allowed:
+        return "it cannot leave the sandbox: the administrator forbids it"
+    if writes and stand.sandbox == "read-only" and "workspace-write" not in allowed:
+        return "it cannot write: the administrator forbids it"
+    return ""
 
 
 def _leaves(action: Action, stand: Stand) -> bool:
@@ -154,8 +143,13 @@ def _leaves(action: Action, stand: Stand) -> bool:
 
 
 def _tool_asked(action: Action) -> bool:
-    """Whether nothing but the tool itself explains that somebody was to be asked."""
+    """Whether the tool itself wanted somebody to be asked.
+
+    Decisions that were stored without that: whether nothing but the tool explains the question.
+    """
     recorded = action.recorded
+    if recorded.requirement:
+        return recorded.requirement == "approval"
     if recorded.opinions is None or recorded.escalated or action.approval == "untrusted":
         return False
     if any(said["decision"] != "allow" for said in recorded.opinions.values()):
@@ -168,20 +162,6 @@ def _is_read_only(action: Action, found: Assessment) -> bool:
     recorded = action.recorded
     accepted = recorded.decision == "allow" and recorded.by == "policy"
     return found.is_read_only or (accepted and recorded.rule == "untrusted")
-
-
-def _may_ask(policy: ApprovalPolicy, kinds: Sequence[Kind]) -> bool:
-    if isinstance(policy, str):
-        return policy != "never"
-    return all(policy["granular"][kind] for kind in kinds)
-
-
-def _why(stand: Stand, *, leaves: bool) -> str:
-    if leaves:
-        return "it asks to leave the sandbox"
-    if stand.approval == "untrusted":
-        return "approval policy 'untrusted' asks before every call that may change something"
-    return "the tool asks"
 
 
 def policy_name(policy: ApprovalPolicy) -> str:

@@ -125,7 +125,7 @@ class _Replay:
         found = await self._kernel.assess(config, action.call, turn)
         self._outcome.left_out.update(found.left_out)
         self._outcome.notices += found.notices
-        return redecided(action, found, stand)
+        return redecided(action, found, stand, self._kernel.rule)
 
     def _at_the_time(self, config: Config, stand: Stand, action: Action) -> Stand:
         """What held in the turn, unless the folder that was named says otherwise."""
@@ -140,11 +140,10 @@ class _Replay:
 
 
 def _stand_of(config: Config) -> Stand:
-    allowed = config.allowed.get("sandbox_mode")
     approval: ApprovalPolicy = approval_policy(config.get("approval_policy")) or "on-request"
     return Stand(
         approval,
         cast("SandboxMode", config.get("sandbox_mode")),
         str(config.get("policy_plugin")),
-        allowed is None or "danger-full-access" in allowed,
+        config.allowed.get("sandbox_mode"),
     )

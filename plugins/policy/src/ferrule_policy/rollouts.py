@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
+from ferrule_hookspecs.permissions import AdditionalPermissions
 from ferrule_policy.action import (
     COMMAND_TOOL,
     Action,
@@ -162,7 +163,21 @@ def _recorded(payload: Table, facts: DecisionFacts | Table) -> Recorded:
         str(outcome.get("reviewer") or ""),
         cast("Mapping[str, PluginOpinion]", opinions) if isinstance(opinions, dict) else None,
         bool(facts["escalated"]) if "escalated" in facts else None,
+        str(facts.get("requirement") or ""),
+        _permissions(_table(facts.get("permissions"))),
+        facts.get("lasting") is True,
     )
+
+
+def _permissions(told: Table) -> AdditionalPermissions | None:
+    """Read what a call wanted, in the form in which clients are told."""
+    files = _table(told.get("fileSystem"))
+    read, write = (
+        tuple(str(path) for path in cast("list[object]", files.get(key) or ()))
+        for key in ("read", "write")
+    )
+    wanted = AdditionalPermissions(_table(told.get("network")).get("enabled") is True, read, write)
+    return wanted if any(wanted) else None
 
 
 def _as_shown(call: ToolCall, shown: str) -> ToolCall:
