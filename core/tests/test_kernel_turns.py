@@ -87,7 +87,11 @@ def test_a_broken_stream_is_tried_again_and_a_finished_call_runs_once(bench, sta
     assert len(stage.ran) == 1
     assert bench.outputs(stage) == {"c1": "noted None"}
     (error,) = bench.of("error")
-    assert error["error"]["message"] == "Reconnecting... 1/2 (stream disconnected)"
+    assert error["error"] == {
+        "message": "Reconnecting... 1/2",
+        "codexErrorInfo": {"responseStreamDisconnected": {"httpStatusCode": None}},
+        "additionalDetails": "stream disconnected",
+    }
     assert error["willRetry"] is True
 
 

@@ -22,6 +22,7 @@ from ferrule.containment import contained
 from ferrule.context import message
 from ferrule.ids import uuid7
 from ferrule.orchestrator import Orchestrator, ended_item, refusal
+from ferrule.turn_failure import error_class, provider_failure
 from ferrule.usage import no_usage
 from ferrule_hookspecs.errors import FerruleError, ProviderError
 from ferrule_hookspecs.provider import (
@@ -106,8 +107,9 @@ class Sampler:
     def _report_retry(self, error: ProviderError, attempt: int, bound: int) -> None:
         self._parts.recorder.error(
             {
-                "message": f"Reconnecting... {attempt}/{bound} ({error})",
-                "codexErrorInfo": error.kind,
+                "message": f"Reconnecting... {attempt}/{bound}",
+                "codexErrorInfo": error_class("responseStreamDisconnected", error.status),
+                "additionalDetails": str(error),
             },
             will_retry=True,
         )
@@ -120,7 +122,7 @@ class Sampler:
             request=request,
             items=sample.items,
             usage=sample.usage,
-            error=None if error is None else {"message": str(error), "codexErrorInfo": error.kind},
+            error=None if error is None else provider_failure(error),
             turn=self._info,
         )
 
@@ -140,6 +142,9 @@ class Sampler:
                 broken = None if reader.is_complete else _cut_off()
             except ProviderError as error:
                 broken = error
+            except BaseException:  # the turn was interrupted, or a reviewer ended it
+                reader.cut_short()
+                raise
             if broken is not None:
                 reader.withdraw()
         for note in calls.notes:
@@ -266,6 +271,7 @@ class _StreamReader:
         self._conversation = conversation
         self._sample = sample
         self._current: AgentMessageItem | ReasoningItem | None = None
+        self._text: list[str] = []
         self.is_complete = False
 
     def take(self, event: ModelEvent) -> CallItem | None:
@@ -273,6 +279,7 @@ class _StreamReader:
         match event:
             case TextDelta(delta):
                 if self._current is not None:
+                    self._text.append(delta)
                     self._recorder.delta("item/agentMessage/delta", self._current["id"], delta)
             case ReasoningDelta(delta, index):
                 if self._current is not None:
@@ -296,7 +303,16 @@ class _StreamReader:
             self._recorder.item_completed(self._current)
             self._current = None
 
+    def cut_short(self) -> None:
+        """Keep what the model had said: the user has read it."""
+        text = "".join(self._text)
+        if self._current is not None and self._current["type"] == "agentMessage" and text:
+            self._conversation.append(message("assistant", text))
+            self._recorder.item_completed({**self._current, "text": text})
+            self._current = None
+
     def _begin(self, item: HistoryItem) -> None:
+        self._text = []
         if item["type"] == "message":
             self._current = {"type": "agentMessage", "id": _item_id(item.get("id")), "text": ""}
         elif item["type"] == "reasoning":

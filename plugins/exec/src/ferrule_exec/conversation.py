@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
 
+from ferrule_exec.errors import error_text
 from ferrule_exec.outcome import (
     Outcome,
     Output,
@@ -148,7 +149,7 @@ class Conversation:
             if event["method"].startswith("item/"):
                 self._last_retry = None
             return
-        is_first, self._last_retry = self._last_retry is None, event["params"]["error"]["message"]
+        is_first, self._last_retry = self._last_retry is None, error_text(event["params"])
         if is_first and self._max_wait_s is not None and self._watch is not None:
             self._watch.start_soon(self._give_up_after, self._max_wait_s)
 

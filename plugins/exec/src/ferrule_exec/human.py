@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from ferrule_exec.errors import error_text
 from ferrule_exec.shapes import content_text
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class HumanOutput:
             case "turn/plan/updated":
                 self._plan_updated(params)
             case "error":
-                self._failed(params["error"]["message"])
+                self._failed(error_text(params))
             case "warning":
                 self._warned(params["message"])
             case _:

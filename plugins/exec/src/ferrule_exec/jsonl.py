@@ -5,6 +5,7 @@ from __future__ import annotations
 from json import JSONEncoder
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from ferrule_exec.errors import error_text
 from ferrule_exec.shapes import Shape, shape_of, usage_shape
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.events import Outgoing
     from ferrule_hookspecs.host import Session
     from ferrule_hookspecs.items import ThreadItem
-from ferrule_hookspecs.review import ReviewOutcome
+    from ferrule_hookspecs.review import ReviewOutcome
 
 _encode: Final = JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -52,7 +53,7 @@ class JsonOutput:
             case "turn/plan/updated":
                 self._plan_updated(params["plan"])
             case "error":
-                self._write({"type": "error", "message": params["error"]["message"]})
+                self._write({"type": "error", "message": error_text(params)})
             case "warning":
                 self._warned(params["message"])
             case _:
