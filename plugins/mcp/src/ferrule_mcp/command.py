@@ -65,7 +65,7 @@ def get_server(context: typer.Context, name: NameArgument, as_json: JsonOption =
         _print(f"{key}: {value if isinstance(value, str) else json.dumps(value)}")
 
 
-@app.command("add", context_settings={"allow_interspersed_args": False})
+@app.command("add")
 def add_server(
     context: typer.Context,
     name: NameArgument,
@@ -87,7 +87,7 @@ def add_server(
         bool, typer.Option("--replace", help="replace a server of that name")
     ] = False,
 ) -> None:
-    """Add a server to config.toml. Options come before the name."""
+    """Add a server to config.toml: `ferrule mcp add NAME -- PROGRAM ARGUMENT…`, or `--url URL`."""
     table = _table(command or [], url, env or [], env_var or [], bearer)
     host = cast("Host", context.obj)
     if name in _tables(_config(host)) and not replace:

@@ -21,6 +21,32 @@ if TYPE_CHECKING:
 _INVALID_PARAMS = -32602
 
 
+class StatusListResult(TypedDict):
+    """Servers, and where the list goes on."""
+
+    data: list[dict[str, object]]
+    nextCursor: str | None
+
+
+class ToolCallResult(TypedDict):
+    """What a tool gave."""
+
+    content: list[object]
+    structuredContent: NotRequired[object]
+    isError: NotRequired[bool]
+    _meta: NotRequired[object]
+
+
+class ResourceReadResult(TypedDict):
+    """What a resource holds."""
+
+    contents: list[dict[str, object]]
+
+
+class ReloadResult(TypedDict):
+    """Nothing."""
+
+
 class StatusListParams(TypedDict):
     """Which servers, and how much of them."""
 
@@ -57,10 +83,17 @@ def methods(context: PluginContext, threads: Mapping[str, ThreadServers]) -> Seq
     """Make the methods of one server of the app-server."""
     made = _Methods(context, threads)
     return (
-        RpcMethod("mcpServerStatus/list", made.status_list, StatusListParams),
-        RpcMethod("mcpServer/tool/call", made.tool_call, ToolCallParams),
-        RpcMethod("mcpServer/resource/read", made.resource_read, ResourceReadParams),
-        RpcMethod("config/mcpServer/reload", made.reload),
+        RpcMethod(
+            "mcpServerStatus/list", made.status_list, StatusListParams, result=StatusListResult
+        ),
+        RpcMethod("mcpServer/tool/call", made.tool_call, ToolCallParams, result=ToolCallResult),
+        RpcMethod(
+            "mcpServer/resource/read",
+            made.resource_read,
+            ResourceReadParams,
+            result=ResourceReadResult,
+        ),
+        RpcMethod("config/mcpServer/reload", made.reload, result=ReloadResult),
     )
 
 
@@ -137,7 +170,7 @@ class _Methods:
         Nothing is held between sessions, so that there is nothing to do here: the servers of open
         threads go on as they are, with the calls that are under way.
         """
-        _, faults = read_servers(_tables(call), self._context.cwd)
+        _, faults = read_servers(_tables(call), call.request.cwd)
         if faults:
             raise RpcError("; ".join(faults.values()), _INVALID_PARAMS)
         return {}
@@ -159,11 +192,8 @@ class _Methods:
         if thread is not None:
             await ask(thread.servers)
             return
-        runtime = self._context.runtime
-        if runtime is None:
-            raise RpcError("no kernel runs that could start MCP servers")
-        settings, _ = read_servers(_tables(call), self._context.cwd or str(self._context.home))
-        pool, holder = pool_of(runtime), _Visitor()
+        settings, _ = read_servers(_tables(call), call.request.cwd)
+        pool, holder = pool_of(call.kernel.runtime), _Visitor()
         servers = {
             each.name: pool.hold(each, self._context.environ, self._context.home, holder)
             for each in settings
