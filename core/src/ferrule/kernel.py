@@ -182,7 +182,10 @@ class LocalKernel:
 
     def server(self, config: Config, name: str) -> ServerDriver:
         """Return the driver of a server."""
-        context = PluginContext(self.home, config.values, environ=self.environ, name=name)
+        settings = cast("Mapping[str, object]", config.get(f"servers.{name}", {}))
+        context = PluginContext(
+            self.home, config.values, environ=self.environ, settings=settings, name=name
+        )
         manager = self.manager(config.values)
         return cast("ServerDriver", manager.driver("ferrule.servers", name, context))
 

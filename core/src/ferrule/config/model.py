@@ -161,6 +161,8 @@ class ConfigFile(TypedDict, total=False):
     # --- surfaces and telemetry
     transports: dict[str, dict[str, object]]
     """Settings of transports by name."""
+    servers: dict[str, dict[str, object]]
+    """Settings of servers by name."""
     engines: dict[str, dict[str, object]]
     """Settings of fleet engines by name."""
     otel: s.Otel

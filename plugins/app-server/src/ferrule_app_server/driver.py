@@ -19,9 +19,11 @@ class AppServerDriver:
 
     def __init__(self, context: PluginContext) -> None:
         self._home = str(context.home)
+        self._settings = context.settings
 
     def open(self, kernel: Kernel, request: ConfigRequest) -> AbstractAsyncContextManager[Server]:
         """Serve a kernel until the block is left."""
+        from ferrule_app_server.limits import read_limits
         from ferrule_app_server.server import serving
 
-        return serving(kernel, request, self._home)
+        return serving(kernel, request, self._home, read_limits(self._settings))

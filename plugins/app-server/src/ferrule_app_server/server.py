@@ -12,7 +12,7 @@ from ferrule_app_server.connection import ClientConnection, notification
 from ferrule_app_server.method_table import MethodTable, check_gate, is_published, parameters
 from ferrule_app_server.questions import Questions
 from ferrule_app_server.thread_shelf import ThreadShelf
-from ferrule_hookspecs.errors import ThreadNotFoundError
+from ferrule_hookspecs.errors import FerruleError, ThreadNotFoundError
 from ferrule_hookspecs.serving import RpcCall, RpcError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from ferrule_app_server.envelope import Request
+    from ferrule_app_server.limits import Limits
     from ferrule_app_server.live_thread import LiveThread
     from ferrule_hookspecs.host import Config, ConfigRequest, Kernel
     from ferrule_hookspecs.serving import Peer, RpcMethod
@@ -32,18 +33,30 @@ _CLOSE_S: Final = 1.5
 class AppServer:
     """Serves one kernel; satisfies the contract's `Server`."""
 
-    def __init__(self, kernel: Kernel, request: ConfigRequest, home: str, group: TaskGroup) -> None:
+    def __init__(
+        self, kernel: Kernel, request: ConfigRequest, home: str, limits: Limits, group: TaskGroup
+    ) -> None:
         self.kernel = kernel
         self.request = request
         self.home = home
+        self._limits = limits
         self.questions = Questions()
-        self.threads = ThreadShelf(self)
+        self.threads = ThreadShelf(self, limits.unload_after_s)
         self._group = group
         self._methods = MethodTable(self._gather)
         self._connections: set[ClientConnection] = set()
 
     def connect(self, peer: Peer) -> ClientConnection:
-        """Take a new client."""
+        """Take a new client.
+
+        Raises:
+            FerruleError: There are too many.
+        """
+        if len(self._connections) >= self._limits.max_clients:
+            raise FerruleError(
+                f"{len(self._connections)} clients are connected, and no more are taken;"
+                " `servers.app-server.max_clients` says how many"
+            )
         connection = ClientConnection(self, peer)
         self._connections.add(connection)
         return connection
@@ -132,10 +145,12 @@ class AppServer:
 
 
 @asynccontextmanager
-async def serving(kernel: Kernel, request: ConfigRequest, home: str) -> AsyncIterator[AppServer]:
+async def serving(
+    kernel: Kernel, request: ConfigRequest, home: str, limits: Limits
+) -> AsyncIterator[AppServer]:
     """Serve until the block is left; threads are closed then."""
     async with anyio.create_task_group() as group:
-        server = AppServer(kernel, request, home, group)
+        server = AppServer(kernel, request, home, limits, group)
         await server.run()
         try:
             yield server

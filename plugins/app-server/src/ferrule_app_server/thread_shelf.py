@@ -17,16 +17,15 @@ if TYPE_CHECKING:
     from ferrule_app_server.server import AppServer
     from ferrule_hookspecs.host import Session
 
-_UNLOAD_S: Final = 30 * 60
-"""How long a thread stays open that nobody follows and that does nothing."""
 _LOOK_S: Final = 60.0
 
 
 class ThreadShelf:
     """Open threads by id."""
 
-    def __init__(self, server: AppServer) -> None:
+    def __init__(self, server: AppServer, unload_after_s: float) -> None:
         self._server = server
+        self._unload_after_s = unload_after_s
         self._threads: dict[str, LiveThread] = {}
         self._opening: dict[str, anyio.Event] = {}
 
@@ -83,13 +82,10 @@ class ThreadShelf:
 
     async def watch(self) -> None:
         """Close threads that nobody has followed for long."""
-        settings = self._server.config().get("app_server", {})
-        limit = settings.get("unload_after_s", _UNLOAD_S) if isinstance(settings, dict) else 0
-        patience = float(limit) if isinstance(limit, int | float) and limit > 0 else _UNLOAD_S
         while True:
-            await anyio.sleep(min(_LOOK_S, patience / 2))
+            await anyio.sleep(min(_LOOK_S, self._unload_after_s / 2))
             for thread in self:
-                if thread.lonely_s >= patience and not thread.is_active:
+                if thread.lonely_s >= self._unload_after_s and not thread.is_active:
                     await self._put_away(thread)
 
     async def aclose(self) -> None:
