@@ -6,82 +6,45 @@ import re
 import shlex
 from typing import Final
 
+from ferrule_hookspecs.programs import INTERPRETERS, LAUNCHERS, RUNNING_COMMANDS, SHELLS
+
 Words = tuple[str, ...]
 
-_INTERPRETERS: Final = frozenset(
-    [
-        "python",
-        "python2",
-        "python3",
-        "py",
-        "pypy",
-        "pypy3",
-        "node",
-        "deno",
-        "bun",
-        "perl",
-        "ruby",
-        "php",
-        "lua",
-        "osascript",
-        "pwsh",
-        "powershell",
-        "bash",
-        "sh",
-        "zsh",
-        "dash",
-        "ksh",
-        "fish",
-        "awk",
-        "gawk",
-        "sed",
-        "ed",
-        "vi",
-        "vim",
-        "emacs",
-        "ssh",
-        "eval",
-        "exec",
-        "source",
-        ".",
-        "command",
-        "builtin",
-        "sudo",
-        "doas",
-        "su",
-        "env",
-        "xargs",
-        "find",
-        "parallel",
-        "watch",
-        "time",
-        "timeout",
-        "nohup",
-        "nice",
-        "ionice",
-        "setsid",
-        "strace",
-        "chroot",
-        "unshare",
-        "npx",
-        "uvx",
-        "pipx",
-        "rm",
-        "dd",
-        "mkfs",
-        "chmod",
-        "chown",
-        "kill",
-        "pkill",
-        "killall",
-        "curl",
-        "wget",
-        "nc",
-        "socat",
-        "tar",
-        "rsync",
-        "scp",
-    ]
+_UNTOLD: Final = frozenset(
+    (
+        *(*INTERPRETERS, *SHELLS, *LAUNCHERS),
+        *[
+            "awk",
+            "gawk",
+            "sed",
+            "ed",
+            "vi",
+            "vim",
+            "emacs",
+            "source",
+            ".",
+            "builtin",
+            "parallel",
+            "watch",
+            "ionice",
+            "setsid",
+            "strace",
+        ],
+        *[
+            "chroot",
+            "unshare",
+            "pipx",
+            "rm",
+            "dd",
+            "mkfs",
+            "chmod",
+            "chown",
+            "kill",
+            "pkill",
+            "killall",
+        ],
+        *["curl", "wget", "nc", "socat", "tar", "rsync", "scp"],
+    )
 )
 """Programs of which no prefix is proposed: their first words say nothing about what would run."""
 _WITH_COMMANDS: Final = frozenset(
@@ -134,28 +97,6 @@ _WITH_COMMANDS: Final = frozenset(
     ]
 )
 """Programs whose second word says what they do; it must be part of the prefix."""
-_RUNNERS: Final = frozenset(
-    {
-        ("npm", "exec"),
-        ("npm", "run"),
-        ("npm", "x"),
-        ("pnpm", "exec"),
-        ("pnpm", "dlx"),
-        ("yarn", "dlx"),
-    }
-    | {("uv", "run"), ("uv", "tool"), ("poetry", "run"), ("conda", "run"), ("bundle", "exec")}
-    | {("docker", "run"), ("docker", "exec"), ("docker", "compose"), ("podman", "run")}
-    | {("podman", "exec"), ("kubectl", "exec"), ("kubectl", "run"), ("go", "run"), ("cargo", "run")}
-    | {
-        ("git", "config"),
-        ("git", "submodule"),
-        ("git", "bisect"),
-        ("dotnet", "run"),
-        ("mix", "run"),
-    }
-    | {("swift", "run"), ("bun", "run"), ("yarn", "run"), ("pnpm", "run"), ("gh", "alias")}
-)
-"""Second words after which anything may follow."""
 _JOINTS: Final = frozenset({"&&", "||", ";", "|"})
 _HIDDEN: Final = re.compile(r"[$`<>(){}*?\[\]~!#&\\\n]")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./=@%+,-]+")
@@ -188,14 +129,10 @@ def segments(script: str) -> list[Words] | None:
 def prefixes(command: Words) -> list[Words]:
     """The prefixes of a command that may be proposed, the broadest first."""
     program = command[0].rpartition("/")[2]
-    if (
-        "=" in command[0]
-        or program in _INTERPRETERS
-        or re.fullmatch(r"(python|pypy)[\d.]+", program)
-    ):
+    if "=" in command[0] or program in _UNTOLD or re.fullmatch(r"(python|pypy)[\d.]+", program):
         return []
     shortest = 2 if program in _WITH_COMMANDS else 1
-    if (program, *command[1:2]) in _RUNNERS:
+    if (program, *command[1:2]) in RUNNING_COMMANDS:
         shortest = 3
     plain = 0
     while plain < min(len(command), _LONGEST) and _PLAIN.fullmatch(command[plain]):

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from ferrule_hookspecs.errors import FerruleError
+from ferrule_hookspecs.programs import INTERPRETERS, LAUNCHERS, RUNNING_COMMANDS, SHELLS
 from ferrule_hookspecs.review import Amendment
 from ferrule_rules.rule_file import is_line_syntax
 from ferrule_rules.sources import AMENDED
@@ -19,63 +20,15 @@ if TYPE_CHECKING:
 
     from ferrule_rules.judgement import Judgement, Segment
 
-_INTERPRETERS: Final = [
-    "python",
-    "python3",
-    "python2",
-    "py",
-    "pypy",
-    "pypy3",
-    "node",
-    "deno",
-    "bun",
-    "perl",
-    "ruby",
-    "php",
-    "lua",
-    "osascript",
-    "pwsh",
-    "powershell",
-    "bash",
-    "sh",
-    "zsh",
-    "dash",
-    "ksh",
-    "fish",
-]
-_RUNNERS: Final = [
-    "git",
-    "sudo",
-    "doas",
-    "su",
-    "env",
-    "xargs",
-    "find",
-    "ssh",
-    "eval",
-    "exec",
-    "command",
-    "time",
-    "timeout",
-    "nohup",
-    "nice",
-    "npx",
-    "uvx",
-    "uv",
-    "docker",
-    "make",
-    "npm",
-    "cargo",
-    "rm",
-    "curl",
-    "wget",
-]
+_CODE: Final = INTERPRETERS | SHELLS
+_LARGE: Final = ["git", "uv", "docker", "make", "npm", "cargo", "rm", "curl", "wget"]
 _BROAD: Final = frozenset(
-    {(name,) for name in (*_INTERPRETERS, *_RUNNERS)}
-    | {(name, option) for name in _INTERPRETERS for option in ("-c", "-lc", "-e", "-", "-m", "-r")}
-    | {("bash", "-l"), ("sh", "-l"), ("sudo", "-E"), ("env", "-i"), ("npm", "exec"), ("uv", "run")}
-    | {("node", "--eval"), ("pwsh", "-Command"), ("powershell", "-Command"), ("rm", "-rf")}
-    | {("docker", "run"), ("docker", "exec"), ("npm", "run"), ("git", "-C"), ("git", "-c")}
+    {(name,) for name in (*_CODE, *LAUNCHERS, *_LARGE)}
+    | {(name, option) for name in _CODE for option in ("-c", "-lc", "-e", "-", "-m", "-r")}
+    | {("bash", "-l"), ("sh", "-l"), ("sudo", "-E"), ("env", "-i"), ("rm", "-rf")}
+    | {("node", "--eval"), ("pwsh", "-Command"), ("powershell", "-Command")}
+    | {("git", "-C"), ("git", "-c")}
+    | RUNNING_COMMANDS
 )
 """Prefixes that would allow nearly anything; never offered."""
 _LONGEST: Final = 2000

@@ -6,6 +6,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ferrule_hookspecs.programs import INTERPRETERS
 from ferrule_rules.reading import SHELLS, Word
 from ferrule_rules.wrapper_table import SUBCOMMANDS, WRAPPERS, Layout
 
@@ -342,33 +343,15 @@ _CALLS: Final = re.compile(
     r"|qx)\b\s*[({\[]?\s*\[?[^()\]]{0,2000}"
 )
 _STRINGS: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
-_INTERPRETERS: Final = [
-    "python",
-    "python2",
-    "python3",
-    "python3.9",
-    "python3.10",
-    "python3.11",
-    "python3.12",
-    "python3.13",
-    "python3.14",
-    "pypy",
-    "pypy3",
-    "node",
-    "deno",
-    "bun",
-    "perl",
-    "ruby",
-    "php",
-    "lua",
-    "awk",
-    "gawk",
-    "mawk",
-]
+_WITH_CODE: Final = (
+    *INTERPRETERS,
+    *(f"python3.{minor}" for minor in range(9, 15)),
+    *("awk", "gawk", "mawk"),
+)
 _READERS: Final[dict[str, Callable[[str, Argv], Iterator[Inner]]]] = {
     **dict.fromkeys(SHELLS, _shell),
     **dict.fromkeys(_POWERSHELLS, _powershell),
-    **dict.fromkeys(_INTERPRETERS, _code),
+    **dict.fromkeys(_WITH_CODE, _code),
     "set": _set,
     "alias": _alias,
     "git": _git,
