@@ -277,3 +277,73 @@ def test_an_api_with_headers_of_its_own_is_asked_in_its_own_way(
 
     assert doctor(*ONLY).status("provider.reachable") == "ok"
     assert server.asked[0][1]["anthropic-version"]
+
+
+SIGNED_IN = "requires_openai_auth = true"
+STORED = "sk-stored-0123456789abcdef"
+
+
+@pytest.fixture
+def stored(ferrule_home):
+    """Write `auth.json` as `ferrule login` does."""
+
+    def write(text, mode=0o600):
+        file = ferrule_home.path / "auth.json"
+        file.write_text(text)
+        file.chmod(mode)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f'{{"OPENAI_API_KEY": "{STORED}"}}', "has stored a key in"),
+        (f'{{"tokens": {{"access_token": "{STORED}"}}}}', "has stored tokens of an account in"),
+    ],
+)
+def test_what_was_signed_in_with_is_found_and_tried(doctor, provide, serve, stored, text, words):
+    server = serve(200, MODELS)
+    provide(server.base_url, SIGNED_IN)
+    stored(text)
+
+    report = doctor(*ONLY, environ={"SCRIPTED_KEY": ""})
+
+    assert report.status("provider.credentials") == "ok"
+    assert words in report["provider.credentials"]["detail"]
+    assert server.asked[0][1]["authorization"] == f"Bearer {STORED}"
+    assert STORED not in report.text
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "words"),
+    [
+        (f'{{"OPENAI_API_KEY": "{STORED}"}}', 0o644, "is open to other users (mode 644)"),
+        ("{", 0o600, "is damaged"),
+        ('{"auth_mode": "apikey"}', 0o600, "holds neither a key nor a token"),
+    ],
+)
+def test_a_sign_in_that_no_session_would_use_is_told(doctor, provide, stored, text, mode, words):
+    provide("http://127.0.0.1:9/v1", SIGNED_IN)
+    stored(text, mode)
+
+    found = doctor(*ONLY, "--no-network", environ={"SCRIPTED_KEY": ""})["provider.credentials"]
+
+    assert found["status"] == "fail"
+    assert words in found["detail"]
+
+
+def test_a_keyring_is_not_woken_by_the_doctor(doctor, provide, stored):
+    provide("http://127.0.0.1:9/v1", SIGNED_IN)
+    stored('{"auth_mode": "chatgpt", "kept_in": "keyring"}')
+    found = doctor(*ONLY, "--no-network", environ={"SCRIPTED_KEY": ""})["provider.credentials"]
+    assert (found["status"], "keyring" in found["detail"]) == ("ok", True)
+
+
+def test_a_variable_counts_before_what_was_signed_in_with(doctor, provide, stored):
+    provide("http://127.0.0.1:9/v1", SIGNED_IN)
+    stored("{")
+    for name in ("SCRIPTED_KEY", "CODEX_API_KEY"):
+        environ = {"SCRIPTED_KEY": "", name: "sk-variable-0123456789"}
+        found = doctor(*ONLY, "--no-network", environ=environ)["provider.credentials"]
+        assert (found["status"], name in found["detail"]) == ("ok", True)

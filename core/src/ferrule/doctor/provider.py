@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from ferrule.doctor.catalogue_request import Answer, ask_for_models
-from ferrule.doctor.credentials import Key, find_key
+from ferrule.doctor.credentials import find_key
 from ferrule.doctor.network import shown_url
+from ferrule.doctor.stored_key import Key
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.hooks import Check
 

@@ -20,6 +20,8 @@ import typer
 from anyio.lowlevel import checkpoint
 
 from ferrule_hookspecs.errors import FerruleError
+from ferrule_hookspecs.host import ConfigRequest
+from ferrule_import_codex.credentials import NAME, credentials
 from ferrule_import_codex.files import FileCopier, write_whole
 from ferrule_import_codex.leftovers import leftovers
 from ferrule_import_codex.library import seconds
@@ -80,6 +82,9 @@ def import_codex(
     allow_dangerous: Annotated[
         bool, typer.Option("--allow-dangerous", help="Take danger-full-access over, too.")
     ] = False,
+    with_credentials: Annotated[
+        bool, typer.Option("--with-credentials", help="Take a stored API key over, too.")
+    ] = False,
     limit: Annotated[
         int | None, typer.Option(min=0, help="Only so many threads, the last begun first.")
     ] = None,
@@ -102,7 +107,10 @@ def import_codex(
     if "sessions" in wish.areas:
         work = SessionImport(home, provider, wish.limit, wish.since, wish.dry_run)
         _sessions(work, host, report)
-    report.extend(leftovers(home))
+    if with_credentials:
+        config = host.config(ConfigRequest(str(Path.cwd()))).values
+        report.extend(credentials(home, host.home, config, dry_run=dry_run))
+    report.extend(leftovers(home, without=(NAME,) if with_credentials else ()))
     place = None if dry_run else _write(report, host)
     typer.echo(json.dumps(report.as_json(), indent=1) if as_json else report.as_text())
     if place is not None and not as_json:

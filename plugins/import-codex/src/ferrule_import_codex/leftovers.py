@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ferrule_import_codex.report import Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ferrule_import_codex.source import CodexHome
 
@@ -26,7 +26,7 @@ _BROUGHT: Final = (
     "session_index.jsonl",
 )
 _KNOWN: Final = {
-    "auth.json": "credentials are never copied: set OPENAI_API_KEY, or `env_key` of your provider",
+    "auth.json": "--with-credentials takes an API key over; or `ferrule login`, or OPENAI_API_KEY",
     ".credentials.json": "credentials are never copied: log in to MCP servers anew",
     "history.jsonl": "the list of typed inputs; the threads hold what was said",
     "*.sqlite*": "derived from the sessions",
@@ -50,10 +50,10 @@ _KNOWN: Final = {
 }
 
 
-def leftovers(home: CodexHome) -> Iterator[Finding]:
-    """Tell about everything that no part of the import looks at."""
+def leftovers(home: CodexHome, without: Sequence[str] = ()) -> Iterator[Finding]:
+    """Tell about everything that no part of the import looks at, or looked at this time."""
     for name in home.top():
-        if any(fnmatchcase(name, pattern) for pattern in _BROUGHT):
+        if any(fnmatchcase(name, pattern) for pattern in (*_BROUGHT, *without)):
             continue
         reasons = (why for pattern, why in _KNOWN.items() if fnmatchcase(name, pattern))
         yield Finding("other", name, "left", next(reasons, "not known to the import"))

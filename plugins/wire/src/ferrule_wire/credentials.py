@@ -103,10 +103,10 @@ class Credentials:
         if settings.uses_sign_in and (key := self._variable(_SIGN_IN_KEY)):
             return key
         if settings.env_key is not None:
-            key = self._variable(settings.env_key)
-            if not key and not settings.uses_sign_in:
+            if key := self._variable(settings.env_key):
+                return key
+            if not settings.uses_sign_in:
                 raise self._missing(settings.env_key)
-            return key or None
         if settings.bearer_token is not None:
             return settings.bearer_token
         if settings.token_command is not None:
