@@ -1,4 +1,4 @@
-"""Brings a stored API key over where that is asked for; tokens of an account stay where they are."""
+"""Brings a stored API key over where that is asked for; tokens of an account stay behind."""
 
 from __future__ import annotations
 
