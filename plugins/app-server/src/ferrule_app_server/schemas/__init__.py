@@ -1,0 +1,1 @@
+"""The protocol as it is published: JSON Schema and TypeScript, from the types that check it."""
