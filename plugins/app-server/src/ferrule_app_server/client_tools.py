@@ -35,6 +35,8 @@ class ClientTool(Tool):
     """A tool of the client."""
 
     parallel = True
+    # The client runs it by its own rules: asking the client whether it may be asked says nothing.
+    read_only = True
 
     def __init__(self, context: PluginContext, offer: _Offer) -> None:
         super().__init__(context)
