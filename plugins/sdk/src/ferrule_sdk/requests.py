@@ -41,18 +41,13 @@ class CommandRequest(_Asked):
     Attributes:
         command: The command line, as it will run.
         cwd: Where.
-        actions: What its parts do, as far as it is known.
+        actions: What its parts do, where that is plain to see; to show, not to decide by.
     """
 
     kind: Literal["command"] = "command"
     command: str
     cwd: str | None
     actions: Sequence[CommandAction]
-
-    @property
-    def only_reads(self) -> bool:
-        """Whether every part of the command is known to only read, list or search files."""
-        return bool(self.actions) and all(each["type"] != "unknown" for each in self.actions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
