@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from ferrule.attempt import BoundSandbox
 from ferrule.environment import command_environment
@@ -10,6 +10,7 @@ from ferrule.manager import PluginManager
 from ferrule.model_facts import known_models
 from ferrule.policy import mode_to_policy, policy_mode, resolve_policy
 from ferrule.processes import ProcessOwner
+from ferrule.recent import Recent
 from ferrule.ruling import ruled
 from ferrule.runtime import LocalRuntime
 from ferrule.thread_service import ThreadService
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.tools import SandboxSession, ToolCall, TurnInfo
 
 
+_KEPT: Final = 32
+
+
 class LocalKernel:
     """The kernel of one process."""
 
@@ -48,7 +52,8 @@ class LocalKernel:
         self._service = ThreadService(self)
         self.threads: Threads = self._service
         self._store: ThreadStore | None = None
-        self._manager: tuple[Mapping[str, object], PluginManager] | None = None
+        self._configs: Recent[Config, Config] = Recent(_KEPT)
+        self._managers: Recent[Mapping[str, object], PluginManager] = Recent(_KEPT)
         self._backends: dict[tuple[str, bool, frozenset[str]], SandboxBackend] = {}
         self._detached: list[Detached] = []
         self._unheard: list[str] = []
@@ -58,7 +63,8 @@ class LocalKernel:
         """Read the configuration."""
         from ferrule.config import load_config
 
-        return load_config(request, home=self.home, environ=self.environ)
+        loaded = load_config(request, home=self.home, environ=self.environ)
+        return self._configs.get(loaded, lambda: loaded)
 
     def write_config(
         self,
@@ -80,10 +86,9 @@ class LocalKernel:
 
     def manager(self, values: Mapping[str, object]) -> PluginManager:
         """Return the plugin manager of a configuration."""
-        if self._manager is None or self._manager[0] is not values:
-            index = self._host.index
-            self._manager = values, PluginManager(index, values, report=self._report)
-        return self._manager[1]
+        return self._managers.get(
+            values, lambda: PluginManager(self._host.index, values, report=self._report)
+        )
 
     def listen(self, listener: Callable[[str], None]) -> None:
         """Tell a session about plugin faults, those that nobody has heard of included."""

@@ -61,6 +61,7 @@ class PluginManager:
         """
         self._report = report
         self._values = config_values
+        self._loaded: dict[tuple[str, str], object] = {}
         self._governance = governance_of(config_values)
         entries = [
             entry._replace(off=entry.off or _why_off(entry, safe_mode, disabled))
@@ -117,11 +118,15 @@ class PluginManager:
         Raises:
             PluginError: It is not there, may not be used, or cannot be imported.
         """
+        if (group, name) in self._loaded:
+            return self._loaded[group, name]
         entry = self._entry(group, name)
         try:
-            return load_target(entry.target, entry.roots, entry.import_path)
+            loaded = load_target(entry.target, entry.roots, entry.import_path)
         except Exception as error:
             raise PluginError(_failure(entry, "cannot be imported", error)) from error
+        self._loaded[group, name] = loaded
+        return loaded
 
     def required_missing(self) -> list[str]:
         """Say which required plugins cannot be relied on; any of them must stop the run."""

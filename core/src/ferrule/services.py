@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from ferrule.approval_question import TurnCancelledError
 from ferrule.attempt import confined
 from ferrule.call_parsing import parse_call
-from ferrule.orchestrator import Orchestrator, TurnCancelledError
+from ferrule.orchestrator import Orchestrator
 from ferrule_hookspecs.errors import PluginError
 from ferrule_hookspecs.tools import ToolResult
 
