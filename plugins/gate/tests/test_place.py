@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
+
 import pytest
 
 from ferrule_gate.limits import Limits, limits_from, refuse_unknown
@@ -48,6 +51,25 @@ def test_port_0_takes_a_free_one_and_a_taken_one_is_an_error():
         assert place.url("ws") == f"ws://127.0.0.1:{place.port}"
         with pytest.raises(PlaceError, match=rf"port {place.port} of 127\.0\.0\.1.*another port"):
             listen(place)
+
+
+def test_what_is_written_to_a_client_does_not_wait_for_more():
+    async def serve():
+        listener, place = listen(parse_place("ws://127.0.0.1:0", "ws"))
+        waits = asyncio.get_running_loop().create_future()
+
+        async def connected(reader, writer):
+            accepted = writer.get_extra_info("socket")
+            waits.set_result(not accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        async with await asyncio.start_server(connected, sock=listener):
+            reader, writer = await asyncio.open_connection(place.host, place.port)
+            await reader.read()
+            writer.close()
+            return await waits
+
+    assert not asyncio.run(serve())
 
 
 def test_limits_have_usual_values_and_only_numbers_change_them():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import anyio
@@ -16,6 +15,7 @@ from ferrule_hookspecs.serving import Peer
 from ferrule_http.body import BodyError, BodyReader
 from ferrule_http.client import GoneError
 from ferrule_http.entrance import CLIENT_HEADER, Entrance
+from ferrule_http.refusal import Refusal
 from ferrule_http.replay import UnknownEventError
 
 if TYPE_CHECKING:
@@ -69,16 +69,16 @@ class Application:
 
     async def _open(self, request: Request) -> Response:
         if wait_s := self._arrivals.take():
-            return _refuse(429, "Too many new connections.\n", wait_s)
+            return Refusal(429, "Too many new connections.\n", wait_s)
         if self._clients.is_full:
-            return _refuse(503, "Too many connections.\n", 5)
+            return Refusal(503, "Too many connections.\n", 5)
         client = request.client
         try:
             secret = self._clients.open(
                 Peer("http", f"{client.host}:{client.port}" if client else "")
             )
         except FerruleError as error:
-            return _refuse(503, f"{error}\n", 5)
+            return Refusal(503, f"{error}\n", 5)
         return JSONResponse({"connection": secret}, 201, {CLIENT_HEADER: secret})
 
     async def _close(self, request: Request) -> Response:
@@ -93,14 +93,14 @@ class Application:
         if client is None:
             return _unknown()
         if wait_s := client.throttle.take():
-            return _refuse(429, "Too many messages.\n", wait_s)
+            return Refusal(429, "Too many messages.\n", wait_s)
         if client.is_busy:
-            return _refuse(429, "Too many messages wait to be taken.\n", 1)
+            return Refusal(429, "Too many messages wait to be taken.\n", 1)
         try:
             async with self._bodies.reading(request) as message:
                 await client.post(message)
         except BodyError as error:
-            return _refuse(error.status, error.text)
+            return Refusal(error.status, error.text)
         except GoneError:
             return _unknown()
         return Response(status_code=202)
@@ -115,7 +115,7 @@ class Application:
                 raise UnknownEventError  # noqa: TRY301 -- it is one mistake to a client
             events = client.log.open(int(seen))
         except UnknownEventError:
-            return _refuse(400, "Last-Event-ID names no event of this connection.\n")
+            return Refusal(400, "Last-Event-ID names no event of this connection.\n")
         client.touch()
         return _EventStream(events)
 
@@ -128,14 +128,6 @@ async def _health(request: Request) -> Response:
 
 
 def _unknown() -> Response:
-    return _refuse(
+    return Refusal(
         404, f"Unknown or closed connection: POST /connection, and send {CLIENT_HEADER}.\n"
     )
-
-
-def _refuse(status: int, text: str, wait_s: float | None = None) -> Response:
-    """Refuse a request; what may follow of its body is not read."""
-    headers = {"Connection": "close"}
-    if wait_s is not None:
-        headers["Retry-After"] = str(math.ceil(wait_s))
-    return PlainTextResponse(text, status, headers)

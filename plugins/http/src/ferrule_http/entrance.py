@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 
 from ferrule_gate.gate import Knock
+from ferrule_http.refusal import Refusal
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -55,11 +56,7 @@ class Entrance:
                 _reached(scope),
             )
         )
-        if refusal is None:
-            return None
-        # Closed, for the body that may follow is not read.
-        more = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else {}
-        return PlainTextResponse(refusal.text, refusal.status, {"Connection": "close", **more})
+        return None if refusal is None else Refusal(refusal.status, refusal.text)
 
     def _preflight(self, scope: Scope, headers: Headers) -> Response | None:
         """Answer what a browser asks before it sends a request of a listed page.
