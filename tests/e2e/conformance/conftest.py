@@ -103,12 +103,20 @@ class Conformance:
     def _scripted(self, scenario: str, folder: Path) -> Path:
         """Copy a scenario, with scripted answers going to our own form of the same request."""
         shutil.copytree(RECORDED / "exec" / scenario, folder / scenario)
+        for program in (RECORDED / "exec").glob("*.py"):  # an MCP server, for some
+            shutil.copy(program, folder)
         script = folder / scenario / "script.json"
         if script.exists():
             text = script.read_text()
             for each in self.listed["asks_for"]:
                 text = text.replace(each["recorded"], each["ours"])
             script.write_text(text)
+        settings = folder / scenario / "scenario.json"
+        text = settings.read_text()
+        for each in self.listed["settings"]:
+            if each["where"] in text:
+                text = text.replace(each["recorded"], each["ours"])
+        settings.write_text(text)
         return folder
 
     def _diff(self, scenario: str, out: Path) -> list[str]:

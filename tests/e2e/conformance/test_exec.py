@@ -29,6 +29,7 @@ def test_every_difference_has_a_reason(conformance):
     entries = [
         *conformance.listed["everywhere"],
         *conformance.listed["asks_for"],
+        *conformance.listed["settings"],
         *(
             each
             for entry in conformance.listed["scenario"].values()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.tools import Tool
     from ferrule_mcp.server import Server
 
-_GRACE_MS: Final = 2000
+_GRACE_MS: Final = 5000
 _ABSENT_S: Final = 24 * 3600.0
 _MEMORY_NAME: Final = "late"
 
