@@ -162,6 +162,10 @@ class RpcClient(Protocol):
         ...
 
 
+def _at_once(step: Callable[[], None]) -> None:
+    step()
+
+
 class RpcCall(NamedTuple):
     """One call of a method.
 
@@ -172,6 +176,8 @@ class RpcCall(NamedTuple):
         config: The server's effective configuration as it is now.
         broadcast: Sends a notification to every client.
         request: How the server reads configurations where a client says nothing else.
+        after_reply: Has a step taken once the reply is out, such as telling what it has changed;
+            only while the call is being answered.
     """
 
     params: Mapping[str, object]
@@ -180,6 +186,7 @@ class RpcCall(NamedTuple):
     config: Config
     broadcast: Callable[[str, Mapping[str, object]], None]
     request: ConfigRequest
+    after_reply: Callable[[Callable[[], None]], None] = _at_once
 
 
 class RpcMethod(NamedTuple):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from ferrule_app_server.connection import ClientConnection, notification
+from ferrule_app_server.epilogue import after_reply
 from ferrule_app_server.method_table import MethodTable, check_gate, is_published, parameters
 from ferrule_app_server.questions import Questions
 from ferrule_app_server.thread_shelf import ThreadShelf
@@ -89,7 +90,9 @@ class AppServer:
         if method.experimental and not client.experimental and not is_published(request.method):
             raise RpcError(f"{request.method} requires experimentalApi capability")
         params = parameters(request, method)
-        call = RpcCall(params, client, self.kernel, self.config(), self.broadcast, self.request)
+        call = RpcCall(
+            params, client, self.kernel, self.config(), self.broadcast, self.request, after_reply
+        )
         return await method.handler(call)
 
     def broadcast(self, method: str, params: Mapping[str, object]) -> None:

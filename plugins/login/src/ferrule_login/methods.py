@@ -87,7 +87,7 @@ class AccountMethods:
         """Sign out; the issuer revokes the sign-in where it can."""
         await self._logins.end_all()
         await give_back(self._home, _warner(call))
-        updated(call, None)
+        call.after_reply(lambda: updated(call, None))
         return {}
 
     async def limits(self, call: RpcCall) -> Mapping[str, object]:
@@ -132,7 +132,7 @@ class AccountMethods:
         await self._logins.end_all()
         account = Account(api_key=key)
         await self._keep(call, account)
-        completed(call, None, account, "")
+        call.after_reply(lambda: completed(call, None, account, ""))
         return {"type": "apiKey"}
 
     async def _keep(self, call: RpcCall, account: Account) -> None:
