@@ -81,6 +81,8 @@ class Client:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=cwd, env=environ
         )
         self.notifications: list[dict] = []
+        self.received: list[tuple[str, dict]] = []
+        """Every message so far, with the method it answers or names."""
         self._published = published
         self._arrived: queue.Queue[dict | None] = queue.Queue()
         self._asked: dict[int, str] = {}
@@ -133,6 +135,10 @@ class Client:
     def _take(self) -> None:
         message = self._arrived.get(timeout=PATIENCE_S)
         assert message is not None, "the server has ended"
+        if "method" in message:
+            self.received.append((message["method"], message))
+        else:
+            self.received.append((self._asked[message["id"]], message))
         if "id" in message:
             self._replies[message["id"]] = message
             return
