@@ -97,11 +97,11 @@ def test_without_client_and_terminal_it_declines_and_says_why():
     assert done.stdout.startswith("DECISION decline nobody can be asked here")
 
 
-def at_a_terminal(typed: bytes) -> str:
+def at_a_terminal(typed: bytes, script: str = SCRIPT) -> str:
     """Run the script on a terminal of its own, type, and return all that was shown."""
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execv(sys.executable, [sys.executable, "-c", SCRIPT])
+        os.execv(sys.executable, [sys.executable, "-c", script])
     shown = b""
     while b"turn: " not in shown:
         shown += os.read(terminal, 1000)
@@ -133,6 +133,47 @@ def test_a_person_at_a_terminal_decides(typed, decision):
     assert "it writes outside" in shown
     assert "outside the sandbox" in shown
     assert f"DECISION {decision} " in shown
+
+
+WITH_RULE = SCRIPT.replace(
+    "escalation=True)",
+    """escalation=True)
+from ferrule_hookspecs.review import Amendment
+request = request._replace(amendments=(Amendment("command_prefix", ("npm", "install")),))
+""",
+).replace('outcome["reason"]', 'str(outcome.get("amendment"))')
+
+
+@pytest.mark.parametrize(
+    ("typed", "decided"),
+    [
+        (b"r\n", "accept ['command_prefix', 'npm', 'install']"),
+        (b"rule\n", "accept ['command_prefix', 'npm', 'install']"),
+        (b"y\n", "accept None"),
+        (b"n\n", "decline None"),
+    ],
+)
+def test_a_rule_that_is_offered_can_be_accepted_and_is_told_in_words(typed, decided):
+    shown = at_a_terminal(typed, WITH_RULE)
+
+    assert "from now on commands that begin with 'npm install' run without asking" in shown
+    assert f"DECISION {decided}" in shown
+
+
+def test_without_an_offer_there_is_no_rule_to_accept():
+    shown = at_a_terminal(b"r\nn\n")
+
+    assert "[r]ule" not in shown
+    assert "DECISION decline" in shown
+
+
+def test_what_strangers_wrote_cannot_steer_the_terminal():
+    wicked = SCRIPT.replace('"{}"', ascii("ls\x1b[2K\r\u202e\nApproval needed: nothing"))
+    shown = at_a_terminal(b"n\n", wicked)
+
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "exec_command ls\\x1b[2K\\r\\u202e\r\n    | Approval needed: nothing" in shown
 
 
 def test_a_question_nobody_waits_for_any_more_does_not_keep_the_program():
