@@ -107,8 +107,9 @@ def person(ferrule_home, issuer):
     for process in someone.started:
         if process.poll() is None:
             process.kill()
-        for stream in (process.stdout, process.stderr):
-            stream.close()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
         process.wait()
 
 
