@@ -5,7 +5,8 @@ hookspecs/api.json, the golden file of the contract, `config` and `schema` write
 docs/config-keys.md and docs/config.schema.json from the definition of the configuration,
 `differences` writes the tables of docs/differences.md from the list that the recorded runs of
 `exec` are compared with, `doctor` writes the table of docs/doctor.md from what the modules of the
-doctor's checks say about them. Tests fail when one of them is not up to date, so that a change of
+doctor's checks say about them, `sdk` writes docs/sdk-reference.md from the docstrings of the Python
+library. Tests fail when one of them is not up to date, so that a change of
 the contract or of the configuration is always a change somebody looked at.
 """
 
@@ -19,6 +20,7 @@ import json
 import re
 import sys
 import tomllib
+import typing
 from pathlib import Path
 
 from ferrule_hookspecs import hooks, markers
@@ -64,6 +66,14 @@ How the files are found and laid over each other is told in [config.md](config.m
 keys follow below under its name.
 
 {_TABLE_HEAD}"""
+
+_SDK_HEAD = """# Reference of the Python library
+
+<!-- Written by `python docs/generate.py sdk` from the docstrings in plugins/sdk/src -->
+
+[sdk.md](sdk.md) tells how it is used. `ferrule_sdk.sync` has `Ferrule`, `Thread` and `Turn` with
+the same names and without `async`. What comes from the server (events, items, threads, turns) is in
+wire form: `TypedDict`s in `ferrule_hookspecs.events`, `.items` and `.threads`."""
 
 
 def hooks_page() -> str:
@@ -268,6 +278,58 @@ def _sentence(text: str) -> str:
     return " ".join((text[:1].upper() + text[1:]).split())
 
 
+def sdk_page() -> str:
+    """Return docs/sdk-reference.md: the public names of the Python library."""
+    import ferrule_sdk
+    from ferrule_sdk import facts, options
+
+    tables = [options.FerruleOptions, options.ThreadOptions, options.TurnOptions]
+    first = [ferrule_sdk.Ferrule, ferrule_sdk.Thread, ferrule_sdk.Turn, ferrule_sdk.TurnResult]
+    public = [getattr(ferrule_sdk, name) for name in ferrule_sdk.__all__]
+    classes = [each for each in public if isinstance(each, type) and each not in first]
+    classes.sort(key=lambda each: each is not ferrule_sdk.Request)
+    errors = [each for each in classes if issubclass(each, Exception)]
+    requests = [each for each in classes if each not in errors]
+    lines = [_SDK_HEAD]
+    for each in [*first, *tables, *requests, facts.ModelFacts, *errors]:
+        lines += ["", f"## {each.__name__}", "", *_prose(inspect.getdoc(each) or "")]
+        for name, member in vars(each).items():
+            if not name.startswith("_") and (callable(member) or isinstance(member, property)):
+                lines += _member(name, member)
+    return "\n".join(lines) + "\n"
+
+
+def _member(name: str, member: object) -> list[str]:
+    """Describe a method or a property."""
+    function = member.fget if isinstance(member, property) else member
+    if not inspect.isfunction(function):
+        return []
+    shown = typing.get_overloads(function) or [function]
+    prefix = "async " if inspect.iscoroutinefunction(function) else ""
+    signatures = [f"{prefix}def {name}{inspect.signature(each)}: ..." for each in shown]
+    if isinstance(member, property):
+        signatures.insert(0, "@property")
+    code = ["```python", *(line.replace("'", "") for line in signatures), "```"]
+    return ["", f"### {name}", "", *code, "", *_prose(inspect.getdoc(member) or "")]
+
+
+def _prose(docstring: str) -> list[str]:
+    """Turn the sections of a docstring into Markdown."""
+    lines: list[str] = []
+    section = ""
+    for line in docstring.splitlines():
+        if found := re.fullmatch(r"(Args|Attributes|Raises|Returns|Example):", line):
+            section = found[1]
+            lines += ["```python"] if section == "Example" else [f"**{section}**", ""]
+        elif section == "Example" and (line.startswith("    ") or not line):
+            lines.append(line[4:])
+        elif entry := re.match(r"    (\*{0,2}\w+): (.*)", line):
+            lines.append(f"- `{entry[1]}`: {entry[2]}")
+        else:
+            lines.append(f"  {line.strip()}" if line.startswith("        ") else line.strip())
+    return [*lines, "```"] if section == "Example" else lines
+
+
 def main() -> int:
     """Write the file that is asked for."""
     targets = {
@@ -276,6 +338,7 @@ def main() -> int:
         "config": (ROOT / "docs" / "config-keys.md", config_keys_page),
         "schema": (ROOT / "docs" / "config.schema.json", schema_text),
         "doctor": (ROOT / "docs" / "doctor.md", doctor_page),
+        "sdk": (ROOT / "docs" / "sdk-reference.md", sdk_page),
         "differences": (ROOT / "docs" / "differences.md", differences_page),
     }
     if len(sys.argv) != 2 or sys.argv[1] not in targets:

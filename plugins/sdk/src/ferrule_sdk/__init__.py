@@ -18,6 +18,7 @@ from ferrule_sdk.requests import (
     McpToolRequest,
     PatchRequest,
     PermissionsRequest,
+    Request,
 )
 from ferrule_sdk.thread import Thread
 from ferrule_sdk.turn import Turn, TurnResult
@@ -34,6 +35,7 @@ __all__ = [
     "OutputError",
     "PatchRequest",
     "PermissionsRequest",
+    "Request",
     "SdkError",
     "ServerError",
     "SlowReaderError",

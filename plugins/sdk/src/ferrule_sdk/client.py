@@ -10,14 +10,15 @@ import anyio
 
 from ferrule_sdk.answering import Answering
 from ferrule_sdk.channels.opening import is_local, opener, takes_config
-from ferrule_sdk.errors import ConnectionLostError
+from ferrule_sdk.errors import ConnectionLostError, ServerError
 from ferrule_sdk.event_buffer import EventBuffer
 from ferrule_sdk.rpc import Rpc
 from ferrule_sdk.thread import Thread
+from ferrule_sdk.thread_log import ThreadLog
 from ferrule_sdk.tools import ClientTool
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping
     from types import TracebackType
     from typing import Self
 
@@ -150,7 +151,7 @@ class Ferrule:
         """
         return await self._connection.call(method, params)
 
-    async def notifications(self) -> AsyncIterator[Event]:
+    async def notifications(self) -> AsyncGenerator[Event]:
         """Read all that the server says by itself from now on, of every thread.
 
         Raises:
@@ -250,7 +251,7 @@ class _State:
     def __init__(self, options: FerruleOptions) -> None:
         self.answering = Answering(options, self)
         self.buffers: list[EventBuffer] = []
-        self._threads: dict[str, Thread] = {}
+        self._threads: dict[str, ThreadLog] = {}
         self._rpc: Rpc | None = None
         self._group: TaskGroup | None = None
 
@@ -262,13 +263,13 @@ class _State:
         """Take a thread that was opened."""
         if self._rpc is None:
             raise ConnectionLostError("the connection was closed")
-        facts = cast("ThreadFacts", reply["thread"])
-        known = self._threads.get(facts["id"])
-        if known is not None:
-            known.refresh(reply)
-            return known
-        thread = self._threads[facts["id"]] = Thread(self._rpc, reply)
-        return thread
+        thread_id = cast("ThreadFacts", reply["thread"])["id"]
+        log = self._threads.get(thread_id)
+        if log is None:
+            log = self._threads[thread_id] = ThreadLog(reply)
+        else:
+            log.refresh(reply)
+        return Thread(self._rpc, log)
 
     def notified(self, method: str, params: Json) -> None:
         """Hand a notification to its thread and to everybody who reads all of them."""
@@ -278,6 +279,9 @@ class _State:
         thread = self._threads.get(str(params.get("threadId")))
         if thread is not None:
             thread.feed(event)
+        if method == "thread/closed" and thread is not None:
+            del self._threads[str(params["threadId"])]
+            thread.end(ServerError(method, "the server has closed the thread: resume it", 0))
         for buffer in self.buffers:
             buffer.put(event)
 
@@ -290,20 +294,20 @@ class _State:
     def lost(self, error: ConnectionLostError) -> None:
         """End everything that waits for the server."""
         for thread in self._threads.values():
-            thread.lose(error)
+            thread.end(error)
         for buffer in self.buffers:
             buffer.close(error)
 
     def item(self, thread_id: str, turn_id: str, item_id: str) -> ThreadItem | None:
         """Find an item of a running turn."""
         thread = self._threads.get(thread_id)
-        log = thread.log(turn_id) if thread else None
+        log = thread.turn(turn_id) if thread else None
         return log.item(item_id) if log else None
 
     def fail(self, thread_id: str, turn_id: str, error: CallbackError) -> None:
         """Have a turn end with an error, when it ends."""
         thread = self._threads.get(thread_id)
-        log = thread.log(turn_id) if thread else None
+        log = thread.turn(turn_id) if thread else None
         if log is not None:
             log.failure = log.failure or error
 

@@ -16,8 +16,8 @@ Decision = Literal["accept", "accept_for_session", "decline", "cancel"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """What every request has.
+class Request:
+    """What every request has; `kind` tells what else.
 
     Attributes:
         thread_id: The thread.
@@ -35,7 +35,7 @@ class _Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommandRequest(_Asked):
+class CommandRequest(Request):
     """May this command run?
 
     Attributes:
@@ -51,7 +51,7 @@ class CommandRequest(_Asked):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PatchRequest(_Asked):
+class PatchRequest(Request):
     """May these files be changed?
 
     Attributes:
@@ -65,7 +65,7 @@ class PatchRequest(_Asked):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PermissionsRequest(_Asked):
+class PermissionsRequest(Request):
     """May the calls that follow do this, beyond the sandbox?
 
     Attributes:
@@ -79,7 +79,7 @@ class PermissionsRequest(_Asked):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class McpToolRequest(_Asked):
+class McpToolRequest(Request):
     """May this tool of an MCP server be called?
 
     Attributes:

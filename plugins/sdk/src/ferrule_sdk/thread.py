@@ -11,19 +11,20 @@ from ferrule_sdk.errors import SdkError
 from ferrule_sdk.inputs import user_input
 from ferrule_sdk.output import Output
 from ferrule_sdk.turn import Turn, TurnResult
-from ferrule_sdk.turn_log import TurnLog
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from typing_extensions import Unpack
 
-    from ferrule_hookspecs.events import Event, TurnStarted
+    from ferrule_hookspecs.events import Event
     from ferrule_hookspecs.items import UserInput
     from ferrule_hookspecs.threads import Thread as ThreadFacts
     from ferrule_hookspecs.threads import Turn as TurnFacts
     from ferrule_sdk.options import TurnOptions
     from ferrule_sdk.rpc import Rpc
+    from ferrule_sdk.thread_log import ThreadLog
+    from ferrule_sdk.turn_log import TurnLog
 
 T = TypeVar("T")
 _TURN_NAMES: Final = {
@@ -47,17 +48,19 @@ class Thread:
         cwd: Where it works.
     """
 
-    def __init__(self, rpc: Rpc, opened: Mapping[str, object]) -> None:
+    def __init__(self, rpc: Rpc, log: ThreadLog) -> None:
         self._rpc = rpc
-        self._logs: dict[str, TurnLog] = {}
-        self.refresh(opened)
-        self.id = self.facts["id"]
+        self._log = log
+        self.facts = log.facts
+        self.id = log.facts["id"]
+        self.model = log.model
+        self.cwd = log.cwd
 
     @property
     def running(self) -> Turn[None] | None:
         """The turn that runs, whoever started it; None where none does."""
-        logs = list(self._logs.values())
-        return Turn(self._rpc, self.id, logs[-1], Output[None](None)) if logs else None
+        log = self._log.running
+        return None if log is None else Turn(self._rpc, self.id, log, Output[None](None))
 
     @overload
     async def run(
@@ -114,7 +117,7 @@ class Thread:
 
     async def stream(
         self, prompt: str | Sequence[UserInput], **options: Unpack[TurnOptions]
-    ) -> AsyncIterator[Event]:
+    ) -> AsyncGenerator[Event]:
         """Run a turn and read what happens; leaving the loop early interrupts the turn.
 
         Raises:
@@ -191,44 +194,7 @@ class Thread:
     async def unsubscribe(self) -> None:
         """Hear nothing more of it; what runs in it goes on."""
         await self._rpc.call("thread/unsubscribe", {"threadId": self.id})
-        for log in self._logs.values():
-            log.end(SdkError(f"thread {self.id} was unsubscribed from"))
-        self._logs.clear()
-
-    def feed(self, event: Event) -> None:
-        """Take an event of the thread; called by the connection."""
-        params = cast("Mapping[str, object]", event["params"])
-        if event["method"] == "turn/started":
-            self._log(cast("TurnStarted", event)["params"]["turn"])
-        turn = cast("Mapping[str, object]", params.get("turn") or {})
-        log = self._logs.get(str(turn.get("id") or params.get("turnId")))
-        if log is None:
-            return
-        log.feed(event)
-        if log.has_ended.is_set():
-            del self._logs[log.turn["id"]]
-
-    def log(self, turn_id: str) -> TurnLog | None:
-        """Find what is known of a running turn; called by the connection."""
-        return self._logs.get(turn_id)
-
-    def lose(self, error: Exception) -> None:
-        """Nothing more will be heard of it; called by the connection."""
-        for log in self._logs.values():
-            log.end(error)
-        self._logs.clear()
-
-    def refresh(self, opened: Mapping[str, object]) -> None:
-        """Take the thread as it is now, when it is opened once more; called by the connection."""
-        self.facts = cast("ThreadFacts", opened["thread"])
-        self.model = str(opened.get("model") or "")
-        self.cwd = str(opened.get("cwd") or self.facts["cwd"])
-        for turn in self.facts["turns"]:
-            if turn["status"] == "inProgress":
-                self._log(turn).has_begun.set()
-
-    def _log(self, turn: TurnFacts) -> TurnLog:
-        return self._logs.setdefault(turn["id"], TurnLog(turn))
+        self._log.end(SdkError(f"thread {self.id} was unsubscribed from"))
 
     async def _begin(
         self, prompt: str | Sequence[UserInput], output: Output[T], options: TurnOptions
@@ -239,7 +205,7 @@ class Thread:
         logs: list[TurnLog] = []
 
         def begun(reply: dict[str, object]) -> None:
-            logs.append(self._log(cast("TurnFacts", reply["turn"])))
+            logs.append(self._log.take(cast("TurnFacts", reply["turn"])))
 
         try:
             await self._rpc.call("turn/start", params, on_reply=begun)

@@ -11,7 +11,7 @@ from ferrule_sdk.errors import OutputError, SdkError, ServerError, TurnFailedErr
 from ferrule_sdk.inputs import user_input
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from ferrule_hookspecs.events import Event, ItemDelta
     from ferrule_hookspecs.items import ThreadItem
@@ -92,7 +92,7 @@ class Turn(Generic[T]):
             self._log.turn,
         )
 
-    async def events(self) -> AsyncIterator[Event]:
+    async def events(self) -> AsyncGenerator[Event]:
         """Read what happens, in wire form, `turn/completed` last; once, by one reader.
 
         `event["method"]` tells the kinds apart, for type checkers too.
@@ -106,10 +106,10 @@ class Turn(Generic[T]):
             yield event
         self._raise_failure()
 
-    def __aiter__(self) -> AsyncIterator[Event]:
+    def __aiter__(self) -> AsyncGenerator[Event]:
         return self.events()
 
-    async def text_deltas(self) -> AsyncIterator[str]:
+    async def text_deltas(self) -> AsyncGenerator[str]:
         """Read the model's messages as they are written; once, instead of the events."""
         async for event in self.events():
             if event["method"] == "item/agentMessage/delta":
