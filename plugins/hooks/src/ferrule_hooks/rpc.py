@@ -26,8 +26,12 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.serving import RpcCall
 
-_UNTOLD: Final = ("PostToolUseFailure", "Notification")
-"""Events that the protocol has no name for."""
+_ORDER: Final = (
+    *("PreModelRequest", "PostModelRequest", "PreToolUse", "PermissionRequest", "PostToolUse"),
+    *("PreCompact", "PostCompact", "SessionStart", "SessionEnd", "UserPromptSubmit"),
+    *("SubagentStart", "SubagentStop", "Stop", "Interrupt"),
+)
+"""The events that the protocol has a name for, in its order."""
 _STATUS: Final[Mapping[State, Literal["untrusted", "trusted", "modified"]]] = {
     "trusted": "trusted",
     "untrusted": "untrusted",
@@ -124,12 +128,24 @@ def _entry(context: PluginContext, call: RpcCall, asked: str) -> HooksEntry:
     except FerruleError as error:
         entry["errors"].append({"path": str(here.home), "message": str(error)})
         return entry
-    for number, handler in enumerate(read_handlers(here)):
-        if handler.event in _UNTOLD:
-            warnings.append(f"{handler.place}: a hook of this event cannot be shown here")
-        else:
-            entry["hooks"].append(_told(handler, number, rules.state(handler), here))
+    handlers = read_handlers(here)
+    warnings += [
+        f"{handler.place}: a hook of this event cannot be shown here"
+        for handler in handlers
+        if handler.event not in _ORDER
+    ]
+    entry["hooks"] = [
+        _told(handler, number, rules.state(handler), here)
+        for number, handler in enumerate(_in_order(handlers))
+    ]
     return entry
+
+
+def _in_order(handlers: Sequence[Handler]) -> list[Handler]:
+    """Sort hooks by file, and within it by event, as clients show them."""
+    files = list(dict.fromkeys(handler.source for handler in handlers))
+    told = [handler for handler in handlers if handler.event in _ORDER]
+    return sorted(told, key=lambda each: (files.index(each.source), _ORDER.index(each.event)))
 
 
 def _told(handler: Handler, number: int, state: State, context: PluginContext) -> Hook:
