@@ -1,4 +1,4 @@
-"""Changes of the user's file that clients ask for: all or none, and never beyond what is allowed."""
+"""Changes of the user's file that clients ask for: all or none, never beyond what is allowed."""
 
 from __future__ import annotations
 

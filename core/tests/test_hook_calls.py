@@ -10,6 +10,7 @@ from ferrule_hookspecs.errors import ProviderError
 from ferrule_hookspecs.hooks import Check, ContextFragment, Continue, OutputReply, PromptReply
 from ferrule_hookspecs.host import ConfigRequest
 from ferrule_hookspecs.review import Amendment, Verdict
+from ferrule_hookspecs.serving import RpcMethod
 
 
 def calls_of(stage, name):
@@ -66,6 +67,23 @@ def test_hook_ferrule_checks(bench, stage):
     assert (arguments["context"].thread_id, arguments["context"].cwd) == ("", request.cwd)
     assert finding.check.mend == "turn it up"
     assert finding.plugin
+
+
+def test_hook_ferrule_rpc_methods(bench, stage):
+    async def answer(rpc_call):
+        return {}
+
+    stage.hooks["ferrule_rpc_methods"] = [RpcMethod("staged/one", answer)] * 2
+    request = ConfigRequest(cwd=str(bench.workspace))
+
+    async def gather(kernel):
+        return await kernel.rpc_methods(kernel.config(request))
+
+    methods = bench.host.run(gather)
+
+    (arguments,) = calls_of(stage, "ferrule_rpc_methods")
+    assert arguments["context"].thread_id == ""
+    assert [method.name for method in methods].count("staged/one") == 1
 
 
 def test_hook_ferrule_context_fragments(plain, stage):

@@ -35,6 +35,11 @@ def ferrule_checks(context):
 
 
 @hookimpl
+def ferrule_rpc_methods(context):
+    return _called("ferrule_rpc_methods", context=context)
+
+
+@hookimpl
 def ferrule_tool_rewrite(call, turn):
     return _called("ferrule_tool_rewrite", call=call, turn=turn)
 
