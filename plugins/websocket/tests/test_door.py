@@ -61,12 +61,10 @@ async def test_everything_else_is_a_bad_request(serve, kind, request_):
     [None, "Bearer x", f"Basic {TOKEN}", "Bearer " + "x" * 7000, f"Bearer {TOKEN}\u00ff"],
     ids=["none", "wrong", "basic", "huge", "binary"],
 )
-async def test_without_the_token_there_is_401_and_nothing_else(
-    serve, kind, auth, path, headers, token
-):
+async def test_without_the_token_there_is_401_and_nothing_else(serve, auth, path, headers, token):
     sent = (*headers, f"Authorization: {token}") if token else headers
     request = get(path, *sent, host="evil.example").encode("latin-1")
-    async with serve(kind, options=auth) as served:
+    async with serve(options=auth) as served:
         head, _, body = (await served.http(request)).partition(b"\r\n\r\n")
 
     assert head.startswith(b"HTTP/1.1 401 Unauthorized\r\n")
@@ -75,9 +73,14 @@ async def test_without_the_token_there_is_401_and_nothing_else(
     assert not served.server.received
 
 
-async def test_with_the_token_a_client_comes_in(serve, kind, auth):
-    async with serve(kind, options=auth) as served:
+async def test_with_the_token_a_client_comes_in(serve, auth):
+    async with serve(options=auth) as served:
         assert await served.echoes(TOKEN)
+
+
+async def test_a_unix_socket_asks_its_file_and_no_token(serve, auth):
+    async with serve("unix", options=auth) as served:
+        assert await served.echoes()
 
 
 async def test_an_origin_is_refused(serve, kind):

@@ -59,7 +59,8 @@ class UnixTransport:
             raise FerruleError(f"cannot listen at {endpoint.url!r}: write unix:///PATH")
         path = self._path(endpoint.url.removeprefix(_UNIX))
         limits = read_settings(self._context.settings, where)
-        gate = make_gate(None, endpoint.options, self._context.settings, where)
+        # No token: who may connect is said by the file, and the options are for networks.
+        gate = make_gate(None, {}, self._context.settings, where)
         with claimed(path) as listener:
             await listen_on(listener, server, gate, limits, lambda: ready(f"{_UNIX}{path}"))
 
