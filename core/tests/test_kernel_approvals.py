@@ -52,7 +52,7 @@ def test_under_never_a_wider_permission_is_refused_without_asking(bench, stage):
     assert stage.ran == []
     assert stage.review_requests == []
     assert "rejected by user approval settings" in bench.outputs(stage)["c1"]
-    assert bench.items("dynamicToolCall")[0]["status"] == "declined"
+    assert bench.items("dynamicToolCall")[0]["status"] == "failed"
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_faulty_reviewer_refuses(bench, stage, fault):
     bench.turn()
 
     assert stage.ran == []
-    assert bench.items("dynamicToolCall")[0]["status"] == "declined"
+    assert bench.items("dynamicToolCall")[0]["status"] == "failed"
 
 
 def test_what_was_accepted_for_the_session_is_not_asked_again(bench, stage):

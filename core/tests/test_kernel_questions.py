@@ -117,7 +117,7 @@ def test_a_request_that_nobody_could_answer_fails_the_call(answered, bench, stag
 def test_cancelling_a_question_ends_the_turn_with_its_items_completed(answered, bench):
     item = answered("cancel")
 
-    assert item["status"] == "declined"
+    assert item["status"] == "failed"
     assert bench.of("turn/completed")[0]["turn"]["status"] == "interrupted"
     assert order(bench, "item/completed", "turn/completed")[-1] == "turn/completed"
 

@@ -150,3 +150,90 @@ def test_tools_of_the_front_end_stand_behind_those_of_the_session(bench, stage):
 def test_a_tool_of_the_front_end_cannot_take_a_name_that_is_taken(bench):
     with pytest.raises(PluginError, match="'note' is there already"):
         bench.run(nothing, tools=lambda context: [Note(context)])
+
+
+@pytest.mark.parametrize(("keep", "left"), [(None, 2), (2, 2), (1, 1), (0, 0), (9, 2)])
+@pytest.mark.parametrize("ephemeral", [True, False])
+def test_a_fork_can_begin_with_the_first_turns_only(bench, stage, keep, left, ephemeral):
+    stage.turns.extend([[*say("one"), DONE], [*say("two"), DONE], [*say("three"), DONE]])
+
+    async def script(session):
+        for count in (1, 2):
+            await bench.start(session, f"question {count}")
+            await bench.until("turn/completed", count)
+
+    first = bench.run(script)
+
+    async def fork(kernel):
+        options = bench.options(kernel, keep_turns=keep, ephemeral=ephemeral)
+        session = await kernel.threads.fork(first.thread["id"], options)
+        await bench.start(session, "and now")
+        async for event in session.events():
+            if event["method"] == "turn/completed":
+                break
+        await session.close()
+        return [] if ephemeral else kernel.threads.turns(session.thread["id"])
+
+    turns = bench.host.run(fork)
+
+    asked = [text for text in texts(stage.requests[-1]) if text.startswith("question")]
+    assert len(asked) == left
+    assert ephemeral or len(turns) == left + 1
+
+
+def test_input_without_anything_in_it_shows_no_message(bench, stage):
+    stage.turns.append([*say("ok"), DONE])
+
+    async def script(session):
+        await bench.perform(session, "turn/start", input=[])
+        await bench.until("turn/completed")
+
+    bench.run(script)
+
+    assert bench.items("userMessage") == []
+    assert stage.requests[0].input[-1]["role"] == "user"  # the environment
+
+
+def test_what_a_thread_used_is_told_again_where_it_goes_on_as_it_was_left(bench, stage):
+    stage.turns.append([*say("ok"), DONE])
+    first = bench.turn()
+    (usage,) = bench.of("thread/tokenUsage/updated")
+    bench.events.clear()
+
+    bench.run(nothing, resume=first.thread["id"], inherits=True)
+
+    assert bench.of("thread/tokenUsage/updated") == [usage]
+    methods = [event["method"] for event in bench.events]
+    assert methods[:2] == ["thread/started", "thread/tokenUsage/updated"]
+
+
+def test_items_say_when_they_began_and_ended_also_when_they_are_read_again(bench, stage):
+    stage.turns.extend([[call("note"), DONE], [*say("ok"), DONE]])
+
+    session = bench.turn()
+
+    for params in bench.of("item/started"):
+        assert params["item"]["startedAtMs"] == params["startedAtMs"]
+        assert params["item"]["completedAtMs"] is None
+    begun = {params["item"]["id"]: params["startedAtMs"] for params in bench.of("item/started")}
+    for params in bench.of("item/completed"):
+        assert params["item"]["startedAtMs"] == begun[params["item"]["id"]]
+        assert params["item"]["completedAtMs"] == params["completedAtMs"]
+    told = [params["item"] for params in bench.of("item/completed")]
+    (turn,) = bench.host.run(lambda kernel: turns_of(kernel, session.thread["id"]))
+    assert turn["items"] == told
+
+
+async def turns_of(kernel, thread_id):
+    return kernel.threads.turns(thread_id)
+
+
+def test_what_a_response_used_is_told_before_its_calls_end(bench, stage):
+    stage.turns.extend([[call("note"), DONE], [*say("ok"), DONE]])
+
+    bench.turn()
+
+    methods = [event["method"] for event in bench.events]
+    shown = [m for m in methods if m in ("item/completed", "thread/tokenUsage/updated")]
+    assert shown.count("thread/tokenUsage/updated") == 2
+    assert shown[:3] == ["item/completed", "thread/tokenUsage/updated", "item/completed"]

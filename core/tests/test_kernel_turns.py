@@ -26,7 +26,8 @@ def test_a_plain_turn_tells_everything_in_order(bench, stage):
         "turn/completed",
         "thread/closed",
     ]
-    assert bench.items("agentMessage") == [{"type": "agentMessage", "id": "m1", "text": "Hello."}]
+    (item,) = bench.items("agentMessage")
+    assert (item["id"], item["text"]) == ("m1", "Hello.")
     assert bench.of("turn/completed")[0]["turn"]["status"] == "completed"
 
 

@@ -57,7 +57,7 @@ def test_the_configured_mode_counts_when_no_other_is_asked_for():
     assert mode_to_policy({"sandbox_mode": "danger-full-access"}, None) == {
         "type": "dangerFullAccess"
     }
-    assert mode_to_policy({}, None) == {"type": "readOnly"}
+    assert mode_to_policy({}, None) == {"type": "readOnly", "networkAccess": False}
 
 
 def test_an_unknown_mode_is_refused_and_named():

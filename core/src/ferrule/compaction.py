@@ -50,7 +50,7 @@ async def compact(
     )
     if verdict.decision == "deny":
         raise CompactionError(f"compaction was refused: {verdict.reason}")
-    item_id = f"compaction_{uuid7()}"
+    item_id = uuid7()
     parts.recorder.item_started({"type": "contextCompaction", "id": item_id})
     with contained("the compactor"):
         result = await parts.compactor().compact(request, parts.provider, reason=reason)

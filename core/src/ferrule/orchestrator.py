@@ -447,6 +447,7 @@ def ended_item(
         changes |= {"status": "failed", "error": {"message": str(output)}}
     if item["type"] == "dynamicToolCall":
         text = output if isinstance(output, str) else ""
+        changes["status"] = "completed" if status == "completed" else "failed"  # all clients know
         changes["success"] = status == "completed"
         changes["contentItems"] = [{"type": "inputText", "text": text}]
     return cast("ThreadItem", {**item, **changes})

@@ -48,7 +48,7 @@ def mode_to_policy(values: Mapping[str, object], mode: SandboxMode | None) -> Sa
     if chosen == "external-sandbox":
         return {"type": "externalSandbox"}
     if chosen == "read-only":
-        return {"type": "readOnly"}
+        return {"type": "readOnly", "networkAccess": False}
     if chosen != "workspace-write":
         raise ConfigError(
             f"sandbox_mode is {chosen!r}; it must be one of {', '.join(SANDBOX_MODES)}"
@@ -62,6 +62,25 @@ def mode_to_policy(values: Mapping[str, object], mode: SandboxMode | None) -> Sa
         "excludeTmpdirEnvVar": bool(table.get("exclude_tmpdir_env_var", False)),
         "excludeSlashTmp": bool(table.get("exclude_slash_tmp", False)),
     }
+
+
+def whole_policy(policy: SandboxPolicy) -> SandboxPolicy:
+    """Fill in what a client left out, so that all clients read the same."""
+    match policy["type"]:
+        case "readOnly":
+            return {"networkAccess": False, **policy}
+        case "externalSandbox":
+            return {"networkAccess": "restricted", **policy}
+        case "workspaceWrite":
+            return {
+                "writableRoots": [],
+                "networkAccess": False,
+                "excludeTmpdirEnvVar": False,
+                "excludeSlashTmp": False,
+                **policy,
+            }
+        case _:
+            return policy
 
 
 def policy_mode(policy: SandboxPolicy) -> SandboxMode:

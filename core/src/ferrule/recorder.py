@@ -13,8 +13,17 @@ from typing import TYPE_CHECKING, Literal, cast
 from ferrule_hookspecs.errors import FerruleError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ferrule.event_queue import EventQueue
-    from ferrule_hookspecs.events import DecisionFacts, DecisionParams, Event, ServerRequest
+    from ferrule_hookspecs.events import (
+        DecisionFacts,
+        DecisionParams,
+        Event,
+        ItemCompleted,
+        ItemStarted,
+        ServerRequest,
+    )
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.items import ThreadItem
     from ferrule_hookspecs.review import ReviewOutcome
@@ -53,7 +62,7 @@ class Recorder:
         """Store what must be stored of an event, then queue it."""
         if event["method"] == "item/started" or event["method"] == "item/completed":
             params = event["params"]
-            item = params["item"]
+            item = params["item"] = self._timed(event)
             self.record(
                 "event_msg",
                 {"type": _STORED[event["method"]], "turn_id": params["turnId"], "item": item},
@@ -64,6 +73,19 @@ class Recorder:
                 self._open_items.pop(item["id"], None)
                 self._pending.discard(item["id"])
         self.queue.put(event)
+
+    def _timed(self, event: ItemStarted | ItemCompleted) -> ThreadItem:
+        """Say in an item when it began and ended, as clients know it from stored turns."""
+        item = event["params"]["item"]
+        times: dict[str, object]
+        if event["method"] == "item/started":
+            times = {"startedAtMs": event["params"]["startedAtMs"], "completedAtMs": None}
+        else:
+            ended = event["params"]["completedAtMs"]
+            begun = self._open_items.get(item["id"]) or item
+            started = cast("Mapping[str, object]", begun)
+            times = {"startedAtMs": started.get("startedAtMs", ended), "completedAtMs": ended}
+        return cast("ThreadItem", {**item, **times})
 
     def ask(self, request: ServerRequest) -> None:
         """Queue a question."""
@@ -100,6 +122,20 @@ class Recorder:
         if index is not None:
             params["summaryIndex"] = index
         self.queue.put(cast("Event", {"method": method, "params": params}))
+
+    def summary_part_added(self, item_id: str, index: int) -> None:
+        """Tell that another part of a reasoning summary begins."""
+        self.queue.put(
+            {
+                "method": "item/reasoning/summaryPartAdded",
+                "params": {
+                    "threadId": self.thread_id,
+                    "turnId": self.turn_id,
+                    "itemId": item_id,
+                    "summaryIndex": index,
+                },
+            }
+        )
 
     def is_open(self, item_id: str) -> bool:
         """Whether an item was started and not completed."""

@@ -67,7 +67,15 @@ class Sample:
 class Sampler:
     """Sends the requests of one turn."""
 
-    def __init__(self, parts: SessionParts, conversation: Conversation, turn_id: str) -> None:
+    def __init__(
+        self,
+        parts: SessionParts,
+        conversation: Conversation,
+        turn_id: str,
+        count: Callable[[TokenUsage], None],
+    ) -> None:
+        """Take the parts; `count` is told what each response used, before its calls end."""
+        self._count = count
         self._parts = parts
         self._conversation = conversation
         self._orchestrator = Orchestrator(parts, turn_id, conversation)
@@ -128,7 +136,7 @@ class Sampler:
 
     async def _stream(self, request: ModelRequest, sample: Sample) -> None:
         """Consume one stream to its end; calls that began are awaited even if it breaks."""
-        reader = _StreamReader(self._parts, self._conversation, sample)
+        reader = _StreamReader(self._parts, self._conversation, sample, self._count)
         calls = CallRunner(self._parts, self._conversation, self._orchestrator)
         broken: ProviderError | None = None
         async with anyio.create_task_group() as group:
@@ -266,8 +274,16 @@ def _shown_arguments(item: CallItem) -> object:
 class _StreamReader:
     """Turns the events of one stream into items, deltas and history."""
 
-    def __init__(self, parts: SessionParts, conversation: Conversation, sample: Sample) -> None:
+    def __init__(
+        self,
+        parts: SessionParts,
+        conversation: Conversation,
+        sample: Sample,
+        count: Callable[[TokenUsage], None],
+    ) -> None:
         self._recorder = parts.recorder
+        self._count = count
+        self._shown_parts: set[int] = set()
         self._conversation = conversation
         self._sample = sample
         self._current: AgentMessageItem | ReasoningItem | None = None
@@ -282,11 +298,7 @@ class _StreamReader:
                     self._text.append(delta)
                     self._recorder.delta("item/agentMessage/delta", self._current["id"], delta)
             case ReasoningDelta(delta, index):
-                if self._current is not None:
-                    method = "summaryTextDelta" if index is not None else "textDelta"
-                    self._recorder.delta(
-                        f"item/reasoning/{method}", self._current["id"], delta, index
-                    )
+                self._show_reasoning(delta, index)
             case ItemAdded(item):
                 self._begin(item)
             case ItemDone(item):
@@ -295,6 +307,7 @@ class _StreamReader:
                 self.is_complete = True
                 self._sample.usage = usage or no_usage()
                 self._sample.end_turn = end_turn
+                self._count(self._sample.usage)
         return None
 
     def withdraw(self) -> None:
@@ -302,6 +315,18 @@ class _StreamReader:
         if self._current is not None:
             self._recorder.item_completed(self._current)
             self._current = None
+
+    def _show_reasoning(self, delta: str, index: int | None) -> None:
+        if self._current is None:
+            return
+        item_id = self._current["id"]
+        if index is None:
+            self._recorder.delta("item/reasoning/textDelta", item_id, delta)
+            return
+        if index not in self._shown_parts:
+            self._shown_parts.add(index)
+            self._recorder.summary_part_added(item_id, index)
+        self._recorder.delta("item/reasoning/summaryTextDelta", item_id, delta, index)
 
     def cut_short(self) -> None:
         """Keep what the model had said: the user has read it."""
@@ -313,6 +338,7 @@ class _StreamReader:
 
     def _begin(self, item: HistoryItem) -> None:
         self._text = []
+        self._shown_parts = set()
         if item["type"] == "message":
             self._current = {"type": "agentMessage", "id": _item_id(item.get("id")), "text": ""}
         elif item["type"] == "reasoning":

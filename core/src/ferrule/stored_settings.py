@@ -33,9 +33,11 @@ class StoredFacts(NamedTuple):
 
 def stored_facts(records: Sequence[RolloutRecord]) -> StoredFacts:
     """Read what a listing shows of a thread."""
+    if not records:
+        return StoredFacts()
     from datetime import datetime
 
-    meta = records[0]["payload"] if records else {}
+    meta = records[0]["payload"]
     name, preview = _text(meta.get("name")), ""
     for record in records:
         payload = record["payload"]

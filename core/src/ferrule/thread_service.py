@@ -24,15 +24,17 @@ from ferrule.recorder import Recorder
 from ferrule.services import LiveServices
 from ferrule.session import LiveSession
 from ferrule.session_parts import SessionParts, Settings
-from ferrule.stored_settings import StoredFacts, inherited, read_settings, stored_facts
+from ferrule.stored_settings import inherited, read_settings, stored_facts
 from ferrule.transcript import (
     copy_for_fork,
+    first_turns,
     read_context,
     read_history,
     read_turns,
     read_user_texts,
     spent_so_far,
 )
+from ferrule.usage import stored_usage
 from ferrule_hookspecs.errors import FerruleError, PluginError, SandboxUnavailableError
 from ferrule_hookspecs.host import ThreadOptions
 from ferrule_hookspecs.plugins import PluginContext
@@ -102,7 +104,7 @@ class ThreadService:
     async def fork(self, thread_id: str, options: ThreadOptions) -> Session:
         """Open a new thread that begins with a copy of a stored one."""
         store = self._kernel.store(options.config.values)
-        records = store.read(thread_id)
+        records = first_turns(store.read(thread_id), options.keep_turns)
         opening = _Opening("fork", uuid7(), options, forked_from=thread_id)
         if not options.ephemeral:
             opening.writer = store.create(opening.thread_id, created_at=time.time())
@@ -182,6 +184,10 @@ class ThreadService:
         if options.can_answer:
             parts.ask_client = session.questions.ask
         queue.put({"method": "thread/started", "params": {"thread": thread}})
+        if options.inherits:
+            usage = stored_usage(opening.records, opening.thread_id, settings.context_window)
+            if usage is not None:
+                queue.put(usage)
         for warning in (*options.config.warnings, *await _notices(parts)):
             recorder.warning(warning)
         _name_accepted_gaps(parts)
@@ -349,7 +355,7 @@ def _number(value: object) -> int | None:
 def _thread(opening: _Opening, provider: str, settings: Settings) -> Thread:
     now = int(time.time())
     options = opening.options
-    known = stored_facts(opening.records) if opening.source == "resume" else StoredFacts()
+    known, is_new = stored_facts(opening.records), opening.source != "resume"
     return {
         "id": opening.thread_id,
         "sessionId": opening.thread_id,
@@ -360,14 +366,14 @@ def _thread(opening: _Opening, provider: str, settings: Settings) -> Thread:
         "cliVersion": __version__,
         "source": options.source,
         "ephemeral": options.ephemeral,
-        "createdAt": known.created_at or now,
+        "createdAt": now if is_new else known.created_at or now,
         "updatedAt": now,
         "status": {"type": "idle"},
         "turns": [],
         "projectId": None,
-        "name": options.name or known.name,
+        "name": options.name or (None if is_new else known.name),
         "path": None if opening.writer is None else opening.writer.path,
-        "forkedFromId": opening.forked_from or known.forked_from,
+        "forkedFromId": opening.forked_from if is_new else known.forked_from,
         "parentThreadId": options.parent_thread_id,
         "gitInfo": git_info(options.cwd),
     }

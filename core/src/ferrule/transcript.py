@@ -7,7 +7,7 @@ Called when a thread is resumed, forked or shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule.borrowed_history import BORROWED_UNTIL
@@ -122,6 +122,20 @@ def spent_so_far(records: Iterable[RolloutRecord]) -> Spent:
             if isinstance(count, int):
                 counts[name] = count
     return Spent(counts, usd if isinstance(usd, float) else None)
+
+
+def first_turns(records: Sequence[RolloutRecord], keep: int | None) -> Sequence[RolloutRecord]:
+    """Return the records of a thread as if only its first turns had been; None keeps all."""
+    surplus = 0 if keep is None else len(read_turns(records)) - max(keep, 0)
+    if surplus <= 0:
+        return records
+    taken_back: RolloutRecord = {
+        "timestamp": timestamp(),
+        "ordinal": len(records),
+        "type": "event_msg",
+        "payload": {"type": "rollback", "num_turns": surplus},
+    }
+    return [*records, taken_back]
 
 
 def copy_for_fork(

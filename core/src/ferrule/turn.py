@@ -11,9 +11,10 @@ import anyio
 from ferrule.compaction import Reason, compact, is_due
 from ferrule.context import message
 from ferrule.conversation import input_texts
+from ferrule.ids import uuid7
 from ferrule.orchestrator import ended_item
 from ferrule.sampling import Sampler
-from ferrule.usage import Spent, no_usage, nothing_spent
+from ferrule.usage import Spent, nothing_spent
 from ferrule.user_command import run_user_command
 from ferrule_hookspecs.errors import FerruleError, ProviderError
 from ferrule_hookspecs.hooks import Continue, PromptReply
@@ -65,7 +66,7 @@ class TurnLoop:
         self._parts = parts
         self._conversation = conversation
         self._output_schema = output_schema
-        self._sampler = Sampler(parts, conversation, turn_id)
+        self._sampler = Sampler(parts, conversation, turn_id, self._count)
         self._info = parts.turn_info(turn_id)
         self._steered: deque[Input] = deque()
         self._untaken: Input | None = None
@@ -171,20 +172,24 @@ class TurnLoop:
         for name, reply in answers:
             if reply.block_reason is not None:
                 raise PromptBlockedError(f"the input was refused by {name}: {reply.block_reason}")
-        item: UserMessageItem = {
-            "type": "userMessage",
-            "id": f"user_{self.turn_id}_{len(self._inputs)}",
-            "content": list(content),
-        }
-        if given.client_id is not None:
-            item["clientId"] = given.client_id
-        self._inputs += input_texts(content)
-        self._conversation.take_input(content)
-        self._parts.recorder.item_started(item)
-        self._parts.recorder.item_completed(item)
+        if content:
+            self._show_input(given)
         for _, reply in answers:
             if reply.context:
                 self._conversation.append(message("developer", reply.context))
+
+    def _show_input(self, given: Input) -> None:
+        item: UserMessageItem = {
+            "type": "userMessage",
+            "id": uuid7(),
+            "content": list(given.content),
+        }
+        if given.client_id is not None:
+            item["clientId"] = given.client_id
+        self._inputs += input_texts(given.content)
+        self._conversation.take_input(given.content)
+        self._parts.recorder.item_started(item)
+        self._parts.recorder.item_completed(item)
 
     def _take_injected(self) -> None:
         injected, self._injected = self._injected, []
@@ -213,7 +218,6 @@ class TurnLoop:
         if sample.answer is not None:
             self._answer = sample.answer
             self.last_message = sample.answer["text"]
-        self._count(sample.usage or no_usage())
         return sample
 
     def _count(self, usage: TokenUsage) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ferrule.approvals import policy_name
-from ferrule.policy import policy_mode
+from ferrule.policy import policy_mode, whole_policy
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.policies import APPROVAL_MODES
 
@@ -35,10 +35,11 @@ def changed(
     Raises:
         FerruleError: A value makes no sense, or the administrator does not allow it.
     """
-    sandbox = params.get("sandboxPolicy") or settings.sandbox_policy
+    given = params.get("sandboxPolicy")
+    sandbox = whole_policy(given) if given else settings.sandbox_policy
     approval = params.get("approvalPolicy") or settings.approval_policy
     cwd = params.get("cwd") or settings.cwd
-    if params.get("sandboxPolicy"):
+    if given:
         check_allowed("sandbox_mode", policy_mode(sandbox), allowed)
     if params.get("approvalPolicy"):
         _check_approval(approval)

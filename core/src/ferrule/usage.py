@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ferrule_hookspecs.events import TokenUsageUpdated
     from ferrule_hookspecs.models import ModelPrices
-    from ferrule_hookspecs.threads import TokenUsage
+    from ferrule_hookspecs.store import RolloutRecord
+    from ferrule_hookspecs.threads import ThreadTokenUsage, TokenUsage
 
 _PER_MILLION: Final = 1_000_000
 
@@ -62,3 +66,33 @@ class Spent(NamedTuple):
 def nothing_spent() -> Spent:
     """Return what a turn or thread starts with."""
     return Spent(no_usage(), 0.0)
+
+
+def stored_usage(
+    records: Sequence[RolloutRecord], thread_id: str, window: int | None
+) -> TokenUsageUpdated | None:
+    """Tell again what a stored thread has used; None where it has used nothing."""
+    turn_id, payload = "", None
+    for record in records:
+        if record["payload"].get("type") == "task_started":
+            turn_id = str(record["payload"].get("turn_id"))
+        elif record["type"] == "token_usage_record" and "response" in record["payload"]:
+            payload = record["payload"]
+    if payload is None:
+        return None
+    usage: dict[str, object] = {
+        "last": payload["response"],
+        "turn": payload.get("turn"),
+        "total": payload.get("thread"),
+        "modelContextWindow": window,
+    }
+    if payload.get("cost"):
+        usage["cost"] = payload["cost"]
+    return {
+        "method": "thread/tokenUsage/updated",
+        "params": {
+            "threadId": thread_id,
+            "turnId": turn_id,
+            "tokenUsage": cast("ThreadTokenUsage", usage),
+        },
+    }

@@ -10,6 +10,7 @@ from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
+from ferrule_hookspecs.hook_runs import HookCompleted, HookStarted
 from ferrule_hookspecs.items import CommandAction, ThreadItem
 from ferrule_hookspecs.policies import ApprovalPolicy, SandboxPolicy
 from ferrule_hookspecs.review import ReviewOutcome
@@ -129,6 +130,22 @@ class ItemDelta(TypedDict):
         "item/commandExecution/outputDelta",
     ]
     params: DeltaParams
+
+
+class SummaryPartParams(TypedDict):
+    """A part of a reasoning summary, by its number from 0."""
+
+    threadId: str
+    turnId: str
+    itemId: str
+    summaryIndex: int
+
+
+class SummaryPartAdded(TypedDict):
+    """Another part of a reasoning summary begins; its text follows."""
+
+    method: Literal["item/reasoning/summaryPartAdded"]
+    params: SummaryPartParams
 
 
 class TerminalInteractionParams(TypedDict):
@@ -413,6 +430,7 @@ Event = (
     | ItemStarted
     | ItemCompleted
     | ItemDelta
+    | SummaryPartAdded
     | TerminalInteraction
     | PlanUpdated
     | DiffUpdated
@@ -427,6 +445,8 @@ Event = (
     | AutoReviewStarted
     | AutoReviewCompleted
     | RequestResolved
+    | HookStarted
+    | HookCompleted
 )
 
 

@@ -145,7 +145,9 @@ class ThreadOptions(NamedTuple):
         tools: Makes more tools for this session, such as those that its client runs.
         wants_diff: Whether `turn/diff/updated` is worth its cost.
         inherits: With resume and fork: model, effort, summary, policies, reviewer and service tier
-            are as the thread was left, except those that a flag of the configuration sets.
+            are as the thread was left, except those that a flag of the configuration sets; what it
+            has used is told again.
+        keep_turns: With fork: how many turns to begin with; None takes over all.
     """
 
     config: Config
@@ -161,6 +163,7 @@ class ThreadOptions(NamedTuple):
     tools: Callable[[PluginContext], Sequence[Tool]] | None = None
     wants_diff: bool = False
     inherits: bool = False
+    keep_turns: int | None = None
 
 
 class SessionFacts(NamedTuple):
