@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from ferrule_app_server.thread_params import ThreadIdParams
+from ferrule_app_server.thread_params import FoldersParams, ThreadIdParams
 from ferrule_hookspecs.serving import RpcCall, RpcError, RpcMethod
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ async def _hooks(call: RpcCall) -> Mapping[str, object]:
 
 
 METHODS = (
-    RpcMethod("hooks/list", _hooks),
+    RpcMethod("hooks/list", _hooks, FoldersParams),
     RpcMethod("account/read", _always({"account": None, "requiresOpenaiAuth": False})),
     RpcMethod("account/rateLimits/read", _rate_limits),
     RpcMethod("mcpServerStatus/list", _always(_NO_PAGE)),

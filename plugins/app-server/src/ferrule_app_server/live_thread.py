@@ -64,8 +64,9 @@ class LiveThread:
 
     def describe(self) -> Thread:
         """The thread as it stands, without turns."""
-        thread: Thread = {**self.session.thread, "status": self.status, "turns": []}
-        return thread
+        thread = self.session.thread
+        source = wire_names.source(thread["source"])
+        return {**thread, "status": self.status, "source": source, "turns": []}
 
     def turns(self) -> list[Turn]:
         """All turns that clients were told of, the running one included."""

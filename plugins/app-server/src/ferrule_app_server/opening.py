@@ -26,7 +26,6 @@ _KEYS: Final = {
     "sandbox": "sandbox_mode",
     "serviceTier": "service_tier",
 }
-_SOURCE: Final = "appServer"
 
 
 def options_for(
@@ -59,7 +58,7 @@ def options_for(
     return ThreadOptions(
         config=config,
         cwd=folder,
-        source=_SOURCE,
+        source=wire_names.APP_SERVER,
         ephemeral=params.get("ephemeral") is True,
         can_answer=True,
         extra_roots=[root for root in roots if root != folder],
@@ -83,7 +82,7 @@ def opened(session: Session, thread: Thread) -> dict[str, object]:
         "instructionSources": list(facts.instruction_sources),
         "approvalPolicy": wire_names.approval_policy(facts.approval_policy),
         "approvalsReviewer": wire_names.reviewer(facts.reviewer),
-        "sandbox": facts.sandbox_policy,
+        "sandbox": wire_names.sandbox(facts.sandbox_policy),
         "reasoningEffort": facts.reasoning_effort,
     }
 

@@ -34,12 +34,21 @@ def serve(options: Options, host: Host) -> int:
 
     async def main(kernel: Kernel) -> int:
         await _serve(kernel, request, options)
+        _close_ears()
         return 0
 
     try:
         return host.run(main)
     except InterruptedByUserError as error:
         return 128 + error.signal if error.signal == signal.SIGINT else 0
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def _close_ears() -> None:
+    """All is closed: who ends stdin and sends SIGTERM at once still sees exit status 0."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
 
 async def _serve(kernel: Kernel, request: ConfigRequest, options: Options) -> None:

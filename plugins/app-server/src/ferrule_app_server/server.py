@@ -19,7 +19,7 @@ from ferrule_hookspecs.serving import RpcCall, RpcError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 
-    from anyio.abc import TaskGroup
+    from anyio.abc import TaskGroup, TaskStatus
 
     from ferrule_app_server.envelope import Request
     from ferrule_app_server.limits import Limits
@@ -142,21 +142,37 @@ class AppServer:
     async def _gather(self) -> Sequence[RpcMethod]:
         return await self.kernel.rpc_methods(self.config())
 
-    async def run(self) -> None:
-        """Do what is to be done while the server runs."""
-        self._group.start_soon(self.threads.watch)
-
 
 @asynccontextmanager
 async def serving(
     kernel: Kernel, request: ConfigRequest, home: str, limits: Limits
 ) -> AsyncIterator[AppServer]:
-    """Serve until the block is left; threads are closed then."""
+    """Serve until the block is left; threads are closed then, also when it is cancelled."""
+    workshop = _Workshop()
     async with anyio.create_task_group() as group:
-        server = AppServer(kernel, request, home, limits, group)
-        await server.run()
+        server = AppServer(kernel, request, home, limits, await group.start(workshop.run))
+        server.start(server.threads.watch)
         try:
             yield server
         finally:
             await server.drain()
-            group.cancel_scope.cancel()
+            workshop.close()
+
+
+class _Workshop:
+    """Where a server's work is done: out of reach of what cancels the server, until it is closed.
+
+    Otherwise what clients are to hear of the end would end with it.
+    """
+
+    def __init__(self) -> None:
+        self._scope = anyio.CancelScope(shield=True)
+
+    async def run(self, *, task_status: TaskStatus[TaskGroup]) -> None:
+        with self._scope:
+            async with anyio.create_task_group() as group:
+                task_status.started(group)
+                await anyio.sleep_forever()
+
+    def close(self) -> None:
+        self._scope.cancel()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from ferrule_app_server import wire_names
 from ferrule_app_server.handshake import own_version
 from ferrule_hookspecs.serving import RpcError
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.threads import Thread
 
 _PAGE: Final = 500
-_SOURCES: Final = frozenset({"cli", "vscode", "exec", "appServer", "unknown"})
 
 
 def find_stored(server: AppServer, thread_id: str) -> ThreadSummary:
@@ -67,7 +67,7 @@ def as_thread(server: AppServer, summary: ThreadSummary) -> Thread:
         "model": summary.model,
         "cwd": summary.cwd,
         "cliVersion": own_version(),
-        "source": summary.source if summary.source in _SOURCES else "unknown",
+        "source": wire_names.source(summary.source),
         "ephemeral": False,
         "createdAt": summary.created_at,
         "updatedAt": summary.updated_at,

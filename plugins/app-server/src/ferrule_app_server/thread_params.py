@@ -208,6 +208,12 @@ class PageParams(TypedDict):
     limit: NotRequired[int | None]
 
 
+class FoldersParams(TypedDict):
+    """Folders to look in; the server's own where none is named."""
+
+    cwds: NotRequired[list[str] | None]
+
+
 class NameParams(ThreadIdParams):
     """Parameters of `thread/name/set`."""
 

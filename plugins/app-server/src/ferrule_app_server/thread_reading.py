@@ -17,6 +17,7 @@ from ferrule_app_server.thread_params import (
     TurnsListParams,
 )
 from ferrule_app_server.thread_shelf import check_id
+from ferrule_app_server.wire_names import APP_SERVER, EDITOR
 from ferrule_hookspecs.errors import ThreadNotFoundError
 from ferrule_hookspecs.serving import RpcCall, RpcError, RpcMethod
 from ferrule_hookspecs.store import ThreadFilter
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.store import ThreadSummary
     from ferrule_hookspecs.threads import Thread, Turn
 
-_INTERACTIVE: Final = ("cli", "vscode", "appServer")
+_INTERACTIVE: Final = ("cli", EDITOR, APP_SERVER)
 _SORT: Final = {"updated_at": "updated_at", "recency_at": "updated_at"}
 
 
@@ -59,7 +60,9 @@ async def _search(call: RpcCall) -> Mapping[str, object]:
 def _found(call: RpcCall, search: str | None) -> list[ThreadSummary]:
     """Return the stored threads that a client asks for."""
     params = call.params
-    kinds = cast("list[str] | None", params.get("sourceKinds")) or _INTERACTIVE
+    kinds = cast("Sequence[str] | None", params.get("sourceKinds")) or _INTERACTIVE
+    if EDITOR in kinds:
+        kinds = (*kinds, APP_SERVER)
     with_children = any(kind.startswith("subAgent") for kind in kinds)
     filter_ = ThreadFilter(
         archived=params.get("archived") is True, search=search, include_subagents=with_children

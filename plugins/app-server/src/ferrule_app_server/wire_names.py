@@ -10,9 +10,36 @@ from typing import TYPE_CHECKING, Final, cast
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ferrule_hookspecs.policies import ApprovalPolicy
+    from ferrule_hookspecs.policies import ApprovalPolicy, SandboxPolicy
 
 _REVIEWERS: Final = frozenset({"user", "auto_review", "guardian_subagent"})
+
+
+_SANDBOX_DEFAULTS: Final[Mapping[str, Mapping[str, object]]] = {
+    "readOnly": {"networkAccess": False},
+    "workspaceWrite": {
+        "writableRoots": [],
+        "networkAccess": False,
+        "excludeTmpdirEnvVar": False,
+        "excludeSlashTmp": False,
+    },
+}
+APP_SERVER: Final = "appServer"
+EDITOR: Final = "vscode"
+"""What clients call threads of an app-server, and filter by."""
+_SOURCES: Final = frozenset({"cli", "vscode", "exec", "unknown"})
+
+
+def source(name: str) -> str:
+    """Return where a thread came from in a word that clients know."""
+    if name == APP_SERVER:
+        return EDITOR
+    return name if name in _SOURCES else "unknown"
+
+
+def sandbox(policy: SandboxPolicy) -> dict[str, object]:
+    """Return a sandbox policy with what it leaves to defaults."""
+    return {**_SANDBOX_DEFAULTS.get(policy["type"], {}), **policy}
 
 
 def approval_policy(policy: ApprovalPolicy) -> ApprovalPolicy:
@@ -31,4 +58,5 @@ def settings(fields: Mapping[str, object]) -> dict[str, object]:
         **fields,
         "approvalPolicy": approval_policy(cast("ApprovalPolicy", fields["approvalPolicy"])),
         "approvalsReviewer": reviewer(str(fields["approvalsReviewer"])),
+        "sandboxPolicy": sandbox(cast("SandboxPolicy", fields["sandboxPolicy"])),
     }
