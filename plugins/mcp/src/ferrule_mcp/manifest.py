@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
@@ -61,6 +60,8 @@ def read_manifest(home: Path, key: str) -> Manifest | None:
 
 def write_manifest(home: Path, key: str, manifest: Manifest) -> None:
     """Remember; where nothing can be written, the next session waits for the server instead."""
+    import tempfile  # 10 ms, and most sessions only read
+
     file = _file(home, key)
     text = json.dumps({"version": _VERSION, **asdict(manifest)}, ensure_ascii=True, default=dict)
     try:

@@ -18,7 +18,7 @@ from ferrule_hookspecs.sandbox import Launch
 from ferrule_mcp.server_environment import server_environment
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
     from mcp.client._transport import TransportStreams
 
@@ -46,6 +46,7 @@ class StdioTransport:
         self.writer, self._outgoing = anyio.create_memory_object_stream["SessionMessage"](0)
         self._wrap = SessionMessage
         self._is_over = anyio.Event()
+        self._pumps: list[anyio.CancelScope] = []
 
     @property
     def is_over(self) -> bool:
@@ -56,6 +57,16 @@ class StdioTransport:
         """Await the end of the server; its exit code."""
         await self._is_over.wait()
         return await self._process.wait()
+
+    async def kept_going(self, pump: Callable[[], Awaitable[None]]) -> None:
+        """Read a stream to its end, which closes it, also when everything else is cancelled."""
+        with anyio.CancelScope(shield=True) as scope:
+            self._pumps.append(scope)
+            await pump()
+
+    async def log_errors(self) -> None:
+        """Keep what the server writes to its standard error."""
+        await self._log.follow(self._process)
 
     async def receive(self) -> None:
         """Hand on what the server says, until it has ended."""
@@ -109,6 +120,8 @@ class StdioTransport:
             self._process.send_signal(_SIGTERM)
             await self._has_ended_soon()
         self._process.kill()  # what it started may still be there
+        for pump in self._pumps:
+            pump.deadline = anyio.current_time() + _FAREWELL_S
 
     async def _has_ended_soon(self) -> bool:
         with anyio.move_on_after(_FAREWELL_S) as scope:
@@ -128,8 +141,8 @@ async def stdio_transport(
     process = await _start(settings, environ, runtime)
     transport = StdioTransport(process, log)
     async with anyio.create_task_group() as group:
-        group.start_soon(log.follow, process)
-        group.start_soon(transport.receive)
+        for pump in (transport.receive, transport.log_errors):
+            group.start_soon(transport.kept_going, pump)
         group.start_soon(transport.send)
         try:
             yield (transport.reader, transport.writer), transport
