@@ -10,7 +10,6 @@ import errno
 import json
 import os
 import stat
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
@@ -195,6 +194,8 @@ class Vault:
             )
 
     def _write_file(self, written: Mapping[str, object]) -> None:
+        import tempfile  # takes longer to import than everything else here
+
         text = json.dumps(written, indent=2)
         if self.path.is_symlink():
             raise self._unreadable(OSError(errno.ELOOP, ""))
