@@ -53,8 +53,10 @@ class Clients:
 
 
 @contextmanager
-def listening(home: FerruleHome, url: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    command = home.command(["app-server", "--listen", url])
+def _listening(
+    home: FerruleHome, url: str, *options: str
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    command = home.command(["app-server", "--listen", url, *options])
     environ = {**home.environ, "FERRULE_HOME": str(home.path)}
     with subprocess.Popen(
         command, env=environ, cwd=home.workspace, stderr=subprocess.PIPE, text=True
@@ -72,13 +74,19 @@ def listening(home: FerruleHome, url: str) -> Iterator[tuple[subprocess.Popen[st
 
 
 @pytest.fixture
+def listening() -> Callable[..., Any]:
+    """Starts `ferrule app-server` in a home: `with listening(home, url, *options) as (it, url)`."""
+    return _listening
+
+
+@pytest.fixture
 def clients(request, ferrule_home, tmp_path) -> Iterator[Clients]:
     made = Clients(ferrule_home, request.param)
     address = ADDRESSES.get(request.param)
     if address is None:
         yield made
         return
-    with listening(ferrule_home, address.format(folder=tmp_path)) as (server, url):
+    with _listening(ferrule_home, address.format(folder=tmp_path)) as (server, url):
         made.server, made.url = server, url
         yield made
 

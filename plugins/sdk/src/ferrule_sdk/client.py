@@ -12,6 +12,7 @@ from ferrule_sdk.answering import Answering
 from ferrule_sdk.channels.opening import is_local, opener, takes_config
 from ferrule_sdk.errors import ConnectionLostError, ServerError
 from ferrule_sdk.event_buffer import EventBuffer
+from ferrule_sdk.places import absolute
 from ferrule_sdk.rpc import Rpc
 from ferrule_sdk.thread import Thread
 from ferrule_sdk.thread_log import ThreadLog
@@ -132,7 +133,7 @@ class Ferrule:
         """
         params: dict[str, object] = {"archived": archived}
         if cwd is not None:
-            params["cwd"] = _absolute(cwd)
+            params["cwd"] = absolute(cwd)
         if search is not None:
             params["searchTerm"] = search
         found = await self._pages("thread/list", params, limit)
@@ -218,7 +219,7 @@ class Ferrule:
         if cwd is None and is_new:
             cwd = self._options.get("cwd") or (os.getcwd() if is_local(self._options) else None)
         if cwd is not None:
-            params["cwd"] = _absolute(cwd)
+            params["cwd"] = absolute(cwd)
         shared = {} if takes_config(self._options) else self._options.get("config", {})
         if config := {**shared, **options.get("config", {})}:
             params["config"] = config
@@ -324,7 +325,3 @@ async def _background() -> AsyncGenerator[TaskGroup]:
         group.cancel_scope.cancel()
     if failure is not None:
         raise failure
-
-
-def _absolute(path: Where) -> str:
-    return os.path.abspath(path)

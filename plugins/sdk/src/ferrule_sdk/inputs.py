@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Final
+
+from ferrule_sdk.places import absolute
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +37,7 @@ def _image(image: Where, detail: ImageDetail | None) -> ImageInput | LocalImageI
     if isinstance(image, str) and image.startswith(_URLS):
         made = {"type": "image", "url": image}
     else:
-        made = {"type": "localImage", "path": os.path.abspath(image)}
+        made = {"type": "localImage", "path": absolute(image)}
     if detail is not None:
         made["detail"] = detail
     return made

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NotRequired
+from typing import TYPE_CHECKING, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from ferrule_hookspecs.events import PermissionsOnWire
-from ferrule_hookspecs.items import CommandAction, FileUpdateChange
+if TYPE_CHECKING:  # types of the wire cost 20 ms to import
+    from ferrule_hookspecs.events import PermissionsOnWire
+    from ferrule_hookspecs.items import CommandAction, FileUpdateChange
 
 Decision = Literal["accept", "accept_for_session", "decline", "cancel"]
 """`decline` lets the model go on without it, `cancel` ends the turn."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, overload
 
 import anyio
@@ -10,6 +9,7 @@ import anyio
 from ferrule_sdk.errors import SdkError
 from ferrule_sdk.inputs import user_input
 from ferrule_sdk.output import Output
+from ferrule_sdk.places import absolute
 from ferrule_sdk.turn import Turn, TurnResult
 
 if TYPE_CHECKING:
@@ -221,5 +221,5 @@ def _turn_params(prompt: str | Sequence[UserInput], options: TurnOptions) -> dic
     params: dict[str, object] = {"input": given}
     params |= {_TURN_NAMES[key]: value for key, value in options.items() if key in _TURN_NAMES}
     if "cwd" in options:
-        params["cwd"] = os.path.abspath(options["cwd"])
+        params["cwd"] = absolute(options["cwd"])
     return params

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ferrule_hookspecs.errors import ConfigError
+from ferrule_sdk.places import absolute
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -75,7 +76,7 @@ def _memory(options: FerruleOptions) -> Opener:
 
     home = options.get("home")
     request = ConfigRequest(
-        os.path.abspath(options.get("cwd") or os.getcwd()), flags=options.get("config", {})
+        absolute(options.get("cwd") or os.getcwd()), flags=options.get("config", {})
     )
     environ = options.get("environ", os.environ)
     return lambda: open_memory(None if home is None else Path(home), environ, request)
@@ -87,9 +88,9 @@ def _stdio(options: FerruleOptions, command: Sequence[str]) -> Opener:
     environ: dict[str, str] = dict(options.get("environ", os.environ))
     home = options.get("home")
     if home is not None:
-        environ["FERRULE_HOME"] = os.path.abspath(home)
+        environ["FERRULE_HOME"] = absolute(home)
     cwd = options.get("cwd")
-    return lambda: open_stdio(command, environ, None if cwd is None else os.path.abspath(cwd))
+    return lambda: open_stdio(command, environ, None if cwd is None else absolute(cwd))
 
 
 def _overrides(options: FerruleOptions) -> list[str]:
