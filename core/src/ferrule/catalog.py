@@ -37,6 +37,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "app-server": "ferrule-app-server",
         "completion": "ferrule-core",
         "config": "ferrule-core",
+        "debug": "ferrule-app-server",
         "demo": "ferrule-replay",
         "doctor": "ferrule-core",
         "exec": "ferrule-exec",

@@ -136,10 +136,13 @@ class LiveThread:
             await self._let_reply_ahead()
             async for event in self.session.events():
                 method, params = event["method"], cast("dict[str, Any]", event["params"])
-                if "id" in event:
-                    self._ask(cast("int", event["id"]), method, params)
-                else:
-                    await self._take(method, params)
+                try:
+                    if "id" in event:
+                        self._ask(cast("int", event["id"]), method, params)
+                    else:
+                        await self._take(method, params)
+                except Exception as error:  # noqa: BLE001 -- one event must not end them all
+                    self.server.report_fault(method, error)
                 for follower in list(self._followers):
                     if follower.outbox.is_full:
                         await self._wait_for(follower)

@@ -25,11 +25,7 @@ _WEBSOCKET: Final = ("ws", "wss")
 
 def serve(options: Options, host: Host) -> int:
     """Serve until all transports are done; returns the exit code."""
-    request = ConfigRequest(
-        cwd=os.path.abspath(options.cwd or os.getcwd()),
-        profile=options.profile,
-        overrides=options.overrides,
-    )
+    request = request_of(options)
     host.config(request)  # what is wrong with it is told before anybody connects
 
     async def main(kernel: Kernel) -> int:
@@ -43,6 +39,15 @@ def serve(options: Options, host: Host) -> int:
         return 128 + error.signal if error.signal == signal.SIGINT else 0
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def request_of(options: Options) -> ConfigRequest:
+    """Return how the server reads configurations where a client says nothing else."""
+    return ConfigRequest(
+        cwd=os.path.abspath(options.cwd or os.getcwd()),
+        profile=options.profile,
+        overrides=options.overrides,
+    )
 
 
 def _close_ears() -> None:

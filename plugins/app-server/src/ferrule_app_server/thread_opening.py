@@ -62,17 +62,8 @@ async def _fork(call: RpcCall) -> Mapping[str, object]:
     stored = find_stored(server, thread_id)
     kept = _kept(server.stored_turns(thread_id), params)
     options = options_for(server, params, cwd=stored.cwd)
-    options = options._replace(inherits=True, name=stored.name)
+    options = options._replace(inherits=True, name=stored.name, keep_turns=len(kept))
     session = await server.kernel.threads.fork(thread_id, options)
-    dropped = len(server.stored_turns(thread_id)) - len(kept)
-    if dropped > 0:
-        await session.perform(
-            {
-                "id": "",
-                "method": "thread/rollback",
-                "params": {"threadId": session.thread["id"], "numTurns": dropped},
-            }
-        )
     session.thread["preview"] = session.thread["preview"] or stored.preview
     live = server.threads.add(session, len(kept))
     if session.thread["ephemeral"]:

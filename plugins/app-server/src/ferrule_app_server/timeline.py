@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.threads import Turn
 
 _OUTPUT_LIMIT: Final = 1024 * 1024
+_PIECES: Final = 1024
 _FIELDS: Final = {
     "item/agentMessage/delta": "text",
     "item/plan/delta": "text",
@@ -100,7 +101,12 @@ class Timeline:
         if params["itemId"] in self._items:
             index = params.get("summaryIndex", params.get("contentIndex", 0))
             key = (params["itemId"], _FIELDS[method], index)
-            self._pieces.setdefault(key, []).append(params["delta"])
+            pieces = self._pieces.setdefault(key, [])
+            pieces.append(params["delta"])
+            if len(pieces) >= _PIECES:
+                text = "".join(pieces)
+                # Of a command's endless output only the end is kept.
+                pieces[:] = [text[-_OUTPUT_LIMIT:] if key[1] == "aggregatedOutput" else text]
 
     def _whole(self, turn: Turn) -> Turn:
         """Return a turn with all its items, the unfinished ones with their text so far."""
@@ -112,7 +118,7 @@ class Timeline:
                 parts += [""] * (index + 1 - len(parts))
                 parts[index] += text
             else:
-                item[field] = ((item.get(field) or "") + text)[-_OUTPUT_LIMIT:]
+                item[field] = (item.get(field) or "") + text
         return {
             **turn,
             "items": [cast("ThreadItem", item) for item in items.values()],
