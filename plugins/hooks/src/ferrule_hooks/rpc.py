@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Final, Literal, NotRequired, cast
 from anyio.to_thread import run_sync
 from typing_extensions import TypedDict
 
-from ferrule_hooks.sources import ELSEWHERE, read_handlers
+from ferrule_hooks.display import (
+    event_name,
+    handler_type,
+    in_order,
+    is_shown,
+    source_name,
+    source_path,
+)
+from ferrule_hooks.sources import read_handlers
 from ferrule_hooks.trust import TrustRules
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.serving import RpcMethod
@@ -21,29 +29,16 @@ from ferrule_hookspecs.serving import RpcMethod
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ferrule_hooks.handler import Handler, Standing
+    from ferrule_hooks.handler import Handler
     from ferrule_hooks.trust import State
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.serving import RpcCall
 
-_ORDER: Final = (
-    *("PreModelRequest", "PostModelRequest", "PreToolUse", "PermissionRequest", "PostToolUse"),
-    *("PreCompact", "PostCompact", "SessionStart", "SessionEnd", "UserPromptSubmit"),
-    *("SubagentStart", "SubagentStop", "Stop", "Interrupt"),
-)
-"""The events that the protocol has a name for, in its order."""
 _STATUS: Final[Mapping[State, Literal["untrusted", "trusted", "modified"]]] = {
     "trusted": "trusted",
     "untrusted": "untrusted",
     "changed": "modified",
     "off": "untrusted",
-}
-
-
-_SOURCES: Final[Mapping[Standing, Literal["system", "user", "project"]]] = {
-    "administrator": "system",
-    "user": "user",
-    "project": "project",
 }
 
 
@@ -132,47 +127,36 @@ def _entry(context: PluginContext, call: RpcCall, asked: str) -> HooksEntry:
     warnings += [
         f"{handler.place}: a hook of this event cannot be shown here"
         for handler in handlers
-        if handler.event not in _ORDER
+        if not is_shown(handler)
     ]
     entry["hooks"] = [
         _told(handler, number, rules.state(handler), here)
-        for number, handler in enumerate(_in_order(handlers))
+        for number, handler in enumerate(in_order(handlers))
     ]
     return entry
 
 
-def _in_order(handlers: Sequence[Handler]) -> list[Handler]:
-    """Sort hooks by file, and within it by event, as clients show them."""
-    files = list(dict.fromkeys(handler.source for handler in handlers))
-    told = [handler for handler in handlers if handler.event in _ORDER]
-    return sorted(told, key=lambda each: (files.index(each.source), _ORDER.index(each.event)))
-
-
 def _told(handler: Handler, number: int, state: State, context: PluginContext) -> Hook:
-    source = handler.source
-    is_managed = source.standing == "administrator"
-    is_elsewhere = source.file == ELSEWHERE
+    is_managed = handler.source.standing == "administrator"
     hook: Hook = {
         "key": handler.key,
-        "eventName": handler.event[0].lower() + handler.event[1:],
-        "handlerType": "command",
+        "eventName": event_name(handler),
+        "handlerType": handler_type(handler),
         "matcher": handler.matcher,
         "timeoutSec": math.ceil(handler.timeout_s),
         "statusMessage": None,
-        "source": "sessionFlags" if is_elsewhere else _SOURCES[source.standing],
-        "sourcePath": str(context.home / "config.toml") if is_elsewhere else source.file,
+        "source": source_name(handler),
+        "sourcePath": source_path(handler, context.home),
         "displayOrder": number,
         "enabled": state != "off",
         "isManaged": is_managed,
         "currentHash": handler.trust_hash(),
         "trustStatus": "managed" if is_managed else _STATUS[state],
     }
-    if handler.kind in ("prompt", "agent"):
-        hook["handlerType"] = handler.kind
-    elif handler.kind == "mcp_tool":
+    if hook["handlerType"] == "mcpTool":
         server, _, tool = handler.target.removeprefix("mcp__").partition("__")
-        hook["handlerType"], hook["server"], hook["tool"] = "mcpTool", server, tool
-    else:
+        hook["server"], hook["tool"] = server, tool
+    elif hook["handlerType"] == "command":
         # Requests and functions are told as what stands in the place of a command line.
         hook["command"] = " ".join([handler.target, *(handler.args or ())])
         hook["async"] = handler.is_async

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ferrule_hooks.answers import Answer, AnswerError, failed, understood
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from ferrule_hooks.handler import Handler
     from ferrule_hooks.payloads import Payload
@@ -16,11 +16,15 @@ if TYPE_CHECKING:
 
 
 async def run_all(
-    handlers: Sequence[Handler], payload: Payload, around: Surroundings
+    handlers: Sequence[Handler], run: Callable[[Handler], Awaitable[Answer]]
 ) -> list[Answer]:
     """Run hooks at the same time; those that are sequential follow those before them in a group.
 
     A refusal keeps the hooks that follow in its sequence from running.
+
+    Args:
+        handlers: The hooks.
+        run: Runs one of them.
     """
     from anyio import create_task_group
 
@@ -28,7 +32,7 @@ async def run_all(
 
     async def follow(sequence: Sequence[Handler]) -> None:
         for handler in sequence:
-            answers[handler] = await run_one(handler, payload, around)
+            answers[handler] = await run(handler)
             if answers[handler].decision == "deny":
                 return
 

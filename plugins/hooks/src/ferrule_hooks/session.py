@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ferrule_hooks.announcement import Announcer
 from ferrule_hooks.answers import Answer
 from ferrule_hooks.background import Background
 from ferrule_hooks.runner import run_all, run_one
@@ -52,6 +53,7 @@ class HookSession:
         for handler, state in self._states.items():
             if state != "off":
                 self._by_event.setdefault(handler.event, []).append(handler)
+        self._announcer = Announcer(context, handlers)
         self._background = Background()
         self._told: set[str] = set()
         self._environ = _environ(context)
@@ -90,7 +92,11 @@ class HookSession:
         for handler in usable:
             if handler.is_async:
                 self._background.start(self._run_alone(handler, payload, around))
-        answers += await run_all(waited, payload, around)
+
+        async def run(handler: Handler) -> Answer:
+            return await self._announcer.follow(handler, payload, run_one(handler, payload, around))
+
+        answers += await run_all(waited, run)
         for answer in answers:
             self._pass_on(answer)
         return answers
@@ -130,7 +136,8 @@ class HookSession:
         return Surroundings(cwd, self._environ, root, context.services, self.own_calls)
 
     async def _run_alone(self, handler: Handler, payload: Payload, around: Surroundings) -> None:
-        answer = await run_one(handler, payload, around)
+        run = run_one(handler, payload, around)
+        answer = await self._announcer.follow(handler, payload, run)
         if answer.failure is not None:
             self.warn(f"{_named(handler)} {answer.failure}")
 
