@@ -13,8 +13,8 @@ from ferrule_testkit.model_items import message
 
 @pytest.fixture
 def guarded(request, ferrule_home, tmp_path, listening):
-    """The URL of a server that asks for the token `let-me-in`."""
-    (tmp_path / "token").write_text("let-me-in\n")
+    """The URL of a server that asks for the token `let-me-in-0123456789`."""
+    (tmp_path / "token").write_text("let-me-in-0123456789\n")
     (tmp_path / "token").chmod(0o600)
     options = ["--ws-auth", "capability-token", "--ws-token-file", str(tmp_path / "token")]
     with listening(ferrule_home, f"{request.param}://127.0.0.1:0", *options) as (_, url):
@@ -24,11 +24,11 @@ def guarded(request, ferrule_home, tmp_path, listening):
 @pytest.mark.parametrize("guarded", ["ws", "http"], indirect=True)
 def test_a_server_that_asks_for_a_token(guarded, run):
     async def main():
-        for wrong in (None, "let-me-out"):
+        for wrong in (None, "let-me-out-0123456789"):
             with pytest.raises(ConnectionLostError, match="the token is missing or wrong"):
                 async with Ferrule(channel=guarded, token=wrong):
                     pass
-        async with Ferrule(channel=guarded, token="let-me-in") as f:
+        async with Ferrule(channel=guarded, token="let-me-in-0123456789") as f:
             return await f.models()
 
     assert run(main)
