@@ -113,15 +113,18 @@ def open_shell(tmp_path: Path, mark: str) -> Callable:
     """Open the tools of a session; everything is ended when it closes."""
 
     @asynccontextmanager
-    async def open_(config: Mapping[str, object] | None = None) -> AsyncIterator[Shell]:
+    async def open_(
+        config: Mapping[str, object] | None = None, environ: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Shell]:
         owner = ProcessOwner()
-        environ = {
+        variables = {
             "PATH": os.environ["PATH"],
             "HOME": str(tmp_path),
             "MARK": mark,
             "LANG": "C.UTF-8",
+            **(environ or {}),
         }
-        context = Context(OpenSandbox(owner, str(tmp_path)), str(tmp_path), environ)
+        context = Context(OpenSandbox(owner, str(tmp_path)), str(tmp_path), variables)
         plugin = PluginContext(tmp_path, config or {}, str(tmp_path), thread_id=uuid.uuid4().hex)
         shell = Shell(context, plugin)
         try:

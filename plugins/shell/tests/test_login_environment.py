@@ -43,6 +43,21 @@ async def test_the_profile_is_read_once_per_session(open_shell, profile, tmp_pat
     assert (tmp_path / "count").read_text() == "read\n"
 
 
+async def test_sessions_that_are_alike_share_what_was_read(open_shell, profile, tmp_path):
+    profile(f"echo read >> {tmp_path}/count; export GREETING=hello\n")
+    for _ in range(2):
+        async with open_shell() as shell:
+            assert body(await shell.exec("echo $GREETING", login=True)) == "hello\n"
+    assert (tmp_path / "count").read_text() == "read\n"
+
+
+async def test_another_environment_is_read_anew(open_shell, profile):
+    profile("export GREETING=$NAME\n")
+    for name in ("one", "two"):
+        async with open_shell(environ={"NAME": name}) as shell:
+            assert body(await shell.exec("echo $GREETING", login=True)) == f"{name}\n"
+
+
 async def test_what_the_profile_prints_is_no_output(open_shell, profile):
     profile("echo welcome; echo NAME=value; echo oops >&2; export GREETING=hello\n")
     async with open_shell() as shell:
