@@ -79,6 +79,7 @@ class HttpChannel:
     def close(self) -> None:
         """Take nothing any more."""
         self._inbox.close()
+        self._put.close()
 
     async def follow(self) -> None:
         """Read the events until the server has no more or cannot be reached any more."""
@@ -149,8 +150,8 @@ async def open_http(url: str, token: str | None) -> AsyncGenerator[HttpChannel]:
         except httpx.HTTPError as error:
             reason = str(error) or type(error).__name__
             raise ConnectionLostError(f"cannot connect to {url}: {reason}") from error
-        channel = HttpChannel(http, url)
         http.headers[_CLIENT_HEADER] = _secret(answer, url)
+        channel = HttpChannel(http, url)
         async with anyio.create_task_group() as group:
             group.start_soon(channel.follow)
             try:
