@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -153,6 +154,9 @@ def be_daemon(folder: RunFolder, options: tuple[str, ...], serve: Callable[[], i
         except FerruleError as error:
             sys.stderr.write(f"error: {error}\n")
             return 1
+        except BaseException:
+            traceback.print_exc()  # the log is the only place where anybody would see it
+            raise
         finally:
             sys.stderr.flush()
             remove_record(folder, record)

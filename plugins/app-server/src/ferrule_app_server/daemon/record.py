@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _POLL_S: Final = 0.02
 _STATE_FIELD: Final = 0  # of what follows the name in /proc/PID/stat
+_THREADS_FIELD: Final = 17
 _START_FIELD: Final = 19
 _PROC: Final = Path("/proc")
 
@@ -123,7 +124,8 @@ def identity_of(pid: int) -> str | None:
     except OSError:
         return None
     fields = stat.rpartition(")")[2].split()
-    if fields[_STATE_FIELD] in ("Z", "X"):
+    # The first thread may be gone before the last one, which still holds files and locks.
+    if fields[_STATE_FIELD] in ("Z", "X") and int(fields[_THREADS_FIELD]) <= 1:
         return None
     try:
         boot = _PROC.joinpath("sys/kernel/random/boot_id").read_text().strip()
