@@ -368,21 +368,26 @@ class DecisionMade(TypedDict):
 
 
 class AutoReview(TypedDict):
-    """How an automatic review stands."""
+    """How an automatic review stands; `ending` tells apart what clients know as `aborted`."""
 
-    status: Literal["inProgress", "approved", "denied", "escalated", "timedOut", "failed"]
+    status: Literal["inProgress", "approved", "denied", "timedOut", "aborted"]
     riskLevel: str | None
     userAuthorization: str | None
     rationale: str | None
+    ending: NotRequired[Literal["approved", "denied", "escalated", "timedOut", "failed"]]
 
 
 class AutoReviewParams(TypedDict):
-    """A review of a tool call by a model; `action` is what was put before it."""
+    """A review of a tool call by a model; `action` is what was put before it.
+
+    Beside the fields that clients know, `action` has what the model read.
+    """
 
     threadId: str
     turnId: str
     reviewId: str
     targetItemId: str
+    startedAtMs: int
     action: dict[str, object]
     review: AutoReview
 
@@ -397,6 +402,7 @@ class AutoReviewStarted(TypedDict):
 class AutoReviewCompletedParams(AutoReviewParams):
     """How a review ended; `decisionSource` says that a model decided, not a person."""
 
+    completedAtMs: int
     decisionSource: Literal["agent"]
 
 

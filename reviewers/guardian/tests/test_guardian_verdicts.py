@@ -3,6 +3,7 @@
 import pytest
 
 from ferrule_hookspecs.errors import ProviderError
+from ferrule_hookspecs.permissions import AdditionalPermissions
 from ferrule_hookspecs.tools import ToolCall
 from ferrule_reviewer_guardian.catastrophes import catastrophe
 
@@ -178,12 +179,71 @@ def test_clients_see_a_review_begin_and_end(desk):
     assert completed["method"] == "item/autoApprovalReview/completed"
     assert completed["params"]["review"] == {
         "status": "denied",
+        "ending": "denied",
         "riskLevel": "high",
         "userAuthorization": "unknown",
         "rationale": "it would send the sources away",
     }
     assert completed["params"]["reviewId"] == started["params"]["reviewId"]
+    began, ended = started["params"]["startedAtMs"], completed["params"]["completedAtMs"]
+    assert completed["params"]["startedAtMs"] == began <= ended
     assert completed["params"]["reviewId"] == outcome["details"]["reviewId"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "ending"),
+    [(verdict("escalate"), "escalated"), ("garbage", "failed")],
+    ids=["escalated", "failed"],
+)
+def test_an_end_that_clients_do_not_know_is_an_abort_with_its_name_beside(desk, answer, ending):
+    guardian = desk()
+    guardian.model.answers = [answer]
+
+    guardian.review()
+
+    review = guardian.events[-1]["params"]["review"]
+    assert (review["status"], review["ending"]) == ("aborted", ending)
+
+
+@pytest.mark.parametrize(
+    ("item", "known"),
+    [
+        (
+            {"type": "commandExecution", "command": "make", "cwd": "/work/sub"},
+            {"type": "command", "source": "unifiedExec", "command": "make", "cwd": "/work/sub"},
+        ),
+        (
+            {"type": "fileChange", "changes": [{"path": "/etc/x"}]},
+            {"type": "applyPatch", "cwd": "/work", "files": ["/etc/x"]},
+        ),
+        (
+            {"type": "mcpToolCall", "server": "s", "tool": "t"},
+            {"type": "mcpToolCall", "server": "s", "toolName": "t"},
+        ),
+        (None, {"type": "mcpToolCall", "server": "ferrule", "toolName": "exec_command"}),
+    ],
+    ids=["command", "patch", "tool of a server", "other"],
+)
+def test_clients_see_the_action_in_a_form_that_they_know(desk, item, known):
+    guardian = desk()
+    guardian.model.answers = [DENIED]
+
+    guardian.review(item=item)
+
+    action = guardian.events[0]["params"]["action"]
+    assert known.items() <= action.items()
+    assert action["tool"] == "exec_command"
+
+
+def test_clients_see_what_would_be_granted(desk):
+    guardian = desk()
+    guardian.model.answers = [DENIED]
+
+    guardian.review(permissions=AdditionalPermissions(network=True), lasting=True)
+
+    action = guardian.events[0]["params"]["action"]
+    assert action["type"] == "requestPermissions"
+    assert action["permissions"] == {"network": {"enabled": True}}
 
 
 def test_the_configured_model_and_provider_are_asked(desk):

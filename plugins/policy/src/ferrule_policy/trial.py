@@ -109,7 +109,8 @@ class _Bench:
 
         def listen(event: Event) -> None:
             if event["method"] == "item/autoApprovalReview/completed":
-                told.append(event["params"]["review"]["status"])
+                review = event["params"]["review"]
+                told.append(review.get("ending") or review["status"])
 
         context = ReviewContext(turn=turn, emit=listen)
         try:

@@ -66,3 +66,24 @@ def _arguments(request: ReviewRequest) -> tuple[object, bool]:
     except (ValueError, RecursionError):
         return shown.text, True
     return (value, True) if fits else (shown.text, True)
+
+
+def shown_action(request: ReviewRequest, action: Action) -> dict[str, object]:
+    """Describe the call in the form that clients know, with what the model read beside it."""
+    return {**action.fields, **_known_form(request)}
+
+
+def _known_form(request: ReviewRequest) -> dict[str, object]:
+    item, call = request.item, request.call
+    if request.lasting and request.permissions is not None:
+        return {"type": "requestPermissions", "permissions": request.permissions.wire}
+    if item is not None and item["type"] == "fileChange":
+        files = [change["path"] for change in item["changes"]]
+        return {"type": "applyPatch", "cwd": request.cwd, "files": files}
+    if item is not None and item["type"] == "mcpToolCall":
+        return {"type": "mcpToolCall", "server": item["server"], "toolName": item["tool"]}
+    if item is not None and item["type"] == "commandExecution":
+        command, cwd = cut(item["command"], _ARGUMENTS).text, item["cwd"]
+        return {"type": "command", "source": "unifiedExec", "command": command, "cwd": cwd}
+    # Clients know no other kind; a tool of ours is shown as one of a server of that name.
+    return {"type": "mcpToolCall", "server": "ferrule", "toolName": call.tool}

@@ -6,6 +6,7 @@ the model said so in an answer that holds up, and everything else ends with a pe
 
 from __future__ import annotations
 
+import time
 import uuid
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ferrule_reviewer_guardian.verdict import Verdict
 
 _FAILED: Final = "the automatic review failed, which is no judgement of the action"
+_KNOWN_ENDINGS: Final = ("approved", "denied", "timedOut")
 _NO_WAY_ROUND: Final = (
     "Do not try to reach the same by another way; ask the user, or go on without it"
 )
@@ -207,6 +209,8 @@ class _Report:
     """Tells clients that a review began and how it ended."""
 
     def __init__(self, request: ReviewRequest, context: ReviewContext, action: Action) -> None:
+        from ferrule_reviewer_guardian.action import shown_action
+
         self.review_id = str(uuid.uuid4())
         self._emit = context.emit
         self._params: dict[str, object] = {
@@ -214,7 +218,8 @@ class _Report:
             "turnId": request.turn_id,
             "reviewId": self.review_id,
             "targetItemId": request.call.call_id,
-            "action": action.fields,
+            "startedAtMs": time.time_ns() // 1_000_000,
+            "action": shown_action(request, action),
         }
 
     def started(self) -> None:
@@ -228,15 +233,19 @@ class _Report:
 
     def completed(self, finding: _Finding) -> None:
         verdict = finding.verdict
-        statuses = {"allow": "approved", "deny": "denied", "escalate": "escalated"}
+        endings = {"allow": "approved", "deny": "denied", "escalate": "escalated"}
         failed = "timedOut" if finding.timed_out else "failed"
+        ending = failed if verdict is None else endings[verdict.outcome]
         review = {
-            "status": failed if verdict is None else statuses[verdict.outcome],
+            "status": ending if ending in _KNOWN_ENDINGS else "aborted",
+            "ending": ending,
             "riskLevel": None if verdict is None else verdict.risk,
             "userAuthorization": None if verdict is None else verdict.authorization,
             "rationale": finding.failure if verdict is None else verdict.rationale,
         }
-        self._tell("completed", {"review": review, "decisionSource": "agent"})
+        ended = time.time_ns() // 1_000_000
+        told = {"review": review, "completedAtMs": ended, "decisionSource": "agent"}
+        self._tell("completed", told)
 
     def _tell(self, what: str, more: dict[str, object]) -> None:
         if self._emit is not None:
