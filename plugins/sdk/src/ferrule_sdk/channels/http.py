@@ -23,7 +23,7 @@ _CLIENT_HEADER: Final = "Ferrule-Connection"
 _CONNECT_S: Final = 10.0
 _SILENCE_S: Final = 90.0
 """Longer than the server ever says nothing on a stream that works."""
-_ATTEMPTS: Final = 6
+_ATTEMPTS: Final = 5
 _FIRST_PAUSE_S: Final = 0.1
 _INBOX: Final = 64
 
