@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from ferrule_websocket.door import Door
 
+_READ_BYTES: Final = 32 * 1024
+"""Read at a time: all messages in it are parsed in a row, 3 µs for a small one."""
 _UNREAD_PONGS: Final = 256
 """Pings a client may send while it does not read: each is answered, and answers are kept."""
 
@@ -48,6 +50,8 @@ class Link(ServerConnection):
         is_full = self._door.is_full
         self._door.sockets += 1
         super().connection_made(transport)
+        if hasattr(transport, "max_size"):  # what the selector loops read at a time: 256 KiB
+            setattr(transport, "max_size", _READ_BYTES)  # noqa: B010 -- it is in no stub
         if is_full:
             self.transport.abort()
 
