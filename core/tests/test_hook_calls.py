@@ -289,3 +289,32 @@ def test_hook_ferrule_amendment(bench, stage):
 
     (arguments,) = calls_of(stage, "ferrule_amendment")
     assert arguments["amendment"] == offered
+
+
+def test_hook_ferrule_turn_diff(bench, stage):
+    writes = [call("touch", f'{{"path": "{bench.workspace}/{name}"}}', id_=name) for name in "ab"]
+    stage.turns.extend([[call("note"), DONE], [*writes, DONE], [*say("the end"), DONE]])
+
+    def diff(turn, context):
+        return "".join(sorted(path.name for path in bench.workspace.iterdir()))
+
+    stage.hooks["ferrule_turn_diff"] = diff
+    bench.turn(wants_diff=True)
+
+    # The beginning, after each of the two calls that write, and the end.
+    assert len(calls_of(stage, "ferrule_turn_diff")) == 4
+    arguments = calls_of(stage, "ferrule_turn_diff")[0]
+    assert arguments["turn"].turn_id == bench.of("turn/completed")[0]["turn"]["id"]
+    assert arguments["context"].thread_id == arguments["turn"].thread_id
+    assert [params["diff"] for params in bench.of("turn/diff/updated")] == ["a", "ab"]
+    methods = [event["method"] for event in bench.events]
+    assert methods.index("turn/diff/updated") < methods.index("turn/completed")
+
+
+def test_hook_ferrule_turn_diff_is_not_called_where_nobody_wants_it(bench, stage):
+    write = call("touch", f'{{"path": "{bench.workspace}/a"}}')
+    stage.turns.extend([[write, DONE], [*say("the end"), DONE]])
+
+    bench.turn()
+
+    assert calls_of(stage, "ferrule_turn_diff") == []

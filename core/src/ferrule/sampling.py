@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from ferrule.conversation import Conversation
     from ferrule.session_parts import SessionParts
+    from ferrule.turn_diff import TurnDiff
     from ferrule_hookspecs.history import CallItem, HistoryItem, MessageItem
     from ferrule_hookspecs.items import AgentMessageItem, DynamicToolCallItem, ReasoningItem
     from ferrule_hookspecs.threads import TokenUsage
@@ -72,9 +73,11 @@ class Sampler:
         parts: SessionParts,
         conversation: Conversation,
         turn_id: str,
+        diff: TurnDiff,
         count: Callable[[TokenUsage], None],
     ) -> None:
         """Take the parts; `count` is told what each response used, before its calls end."""
+        self._diff = diff
         self._count = count
         self._parts = parts
         self._conversation = conversation
@@ -137,7 +140,7 @@ class Sampler:
     async def _stream(self, request: ModelRequest, sample: Sample) -> None:
         """Consume one stream to its end; calls that began are awaited even if it breaks."""
         reader = _StreamReader(self._parts, self._conversation, sample, self._count)
-        calls = CallRunner(self._parts, self._conversation, self._orchestrator)
+        calls = CallRunner(self._parts, self._conversation, self._orchestrator, self._diff)
         broken: ProviderError | None = None
         async with anyio.create_task_group() as group:
             try:
@@ -192,8 +195,13 @@ class CallRunner:
     """Runs the calls of one response and stores their results in call order."""
 
     def __init__(
-        self, parts: SessionParts, conversation: Conversation, orchestrator: Orchestrator
+        self,
+        parts: SessionParts,
+        conversation: Conversation,
+        orchestrator: Orchestrator,
+        diff: TurnDiff,
     ) -> None:
+        self._diff = diff
         self.cancelled: TurnCancelledError | None = None
         self._parts = parts
         self._conversation = conversation
@@ -219,10 +227,13 @@ class CallRunner:
             self._conversation.end_call(key, str(error))
             return
         place = len(self._ids)
-        ticket = self._gate.admit(is_parallel=self._parts.tools[call.tool].parallel)
+        tool = self._parts.tools[call.tool]
+        ticket = self._gate.admit(is_parallel=tool.parallel)
 
         async def run(call: ToolCall) -> None:
             async with self._gate.turn_of(ticket):
+                if not tool.read_only:
+                    await self._diff.mark()
                 try:
                     outcome = await self._orchestrator.run(call)
                 except TurnCancelledError as error:
@@ -233,6 +244,8 @@ class CallRunner:
                 outcome, notes = await self._orchestrator.reconsidered(outcome)
                 self._notes[place] = notes
                 self._conversation.end_call(key, outcome.result.output)
+                if not tool.read_only:
+                    await self._diff.update()
                 await self._orchestrator.report(outcome)
 
         group.start_soon(run, call)

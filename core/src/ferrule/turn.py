@@ -14,6 +14,7 @@ from ferrule.conversation import input_texts
 from ferrule.ids import uuid7
 from ferrule.orchestrator import ended_item
 from ferrule.sampling import Sampler
+from ferrule.turn_diff import TurnDiff
 from ferrule.usage import Spent, nothing_spent
 from ferrule.user_command import run_user_command
 from ferrule_hookspecs.errors import FerruleError, ProviderError
@@ -66,7 +67,8 @@ class TurnLoop:
         self._parts = parts
         self._conversation = conversation
         self._output_schema = output_schema
-        self._sampler = Sampler(parts, conversation, turn_id, self._count)
+        self._diff = TurnDiff(parts, turn_id)
+        self._sampler = Sampler(parts, conversation, turn_id, self._diff, self._count)
         self._info = parts.turn_info(turn_id)
         self._steered: deque[Input] = deque()
         self._untaken: Input | None = None
@@ -118,9 +120,15 @@ class TurnLoop:
     async def run_command(self, command: UserCommand) -> None:
         """Run a turn for a user's own command; the model is only asked where input comes."""
         await self._parts.hooks.observe("ferrule_turn_start", turn=self._info)
-        self.inject([await run_user_command(self._parts, self.turn_id, command)])
+        await self.accompany(command)
         if await self._take_steered():
             await self._follow_up()
+
+    async def accompany(self, command: UserCommand) -> None:
+        """Run a user's command; the model reads of it with the next request."""
+        await self._diff.mark()
+        self.inject([await run_user_command(self._parts, self.turn_id, command)])
+        await self._diff.update()
 
     async def _follow_up(self) -> None:
         """Sample until the model has nothing more to ask."""
@@ -152,6 +160,7 @@ class TurnLoop:
         self._take_injected()
         for item in recorder.open_items():
             recorder.item_completed(ended_item(item, "failed", "aborted"))
+        await self._diff.update()
         turn = self.as_turn(status, error)
         recorder.turn_completed(turn, self.last_message)
         await self._parts.hooks.observe("ferrule_turn_end", turn=self._info, outcome=turn)

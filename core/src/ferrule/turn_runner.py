@@ -11,7 +11,6 @@ from ferrule.context import change_note, turn_context
 from ferrule.ids import uuid7
 from ferrule.turn import TurnLoop
 from ferrule.turn_failure import failure_of
-from ferrule.user_command import run_user_command
 from ferrule_hookspecs.hooks import Notification
 
 if TYPE_CHECKING:
@@ -100,10 +99,7 @@ class TurnRunner:
         """Run a user's command beside what the running turn does; the turn waits for it."""
         turn, beside = self.running, self._beside
         if turn is not None and beside is not None:
-            beside.start_soon(self._accompany, turn, command)
-
-    async def _accompany(self, turn: TurnLoop, command: UserCommand) -> None:
-        turn.inject([await run_user_command(self._parts, turn.turn_id, command)])
+            beside.start_soon(turn.accompany, command)
 
     async def _run(self, turn: TurnLoop, job: TurnJob) -> None:
         status: Status = "interrupted"

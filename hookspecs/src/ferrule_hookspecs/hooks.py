@@ -358,14 +358,14 @@ def ferrule_compact_before(turn: TurnInfo, reason: str) -> Verdict | None:
 
 
 @hook_contract("gather", timeout_s=10.0)
-def ferrule_turn_diff(turn: TurnInfo) -> str | None:
-    """Tell what changed in the workspace since the turn began, as a unified diff.
+def ferrule_turn_diff(turn: TurnInfo, context: PluginContext) -> str | None:
+    """Tell what changed in the workspace since the first time it was called for the turn.
 
-    When: in sessions that want it, after each call that may have changed files, and before the
-        turn ends; `ferrule_turn_start` of the same plugin marks the beginning.
-    Args: ``turn`` is frozen.
-    Returns: the diff of everything, whoever changed it, empty where nothing changed; None where
-        the plugin cannot tell. Of several the first in declared order counts.
+    When: in sessions that want it, before the first call that may change something, which marks
+        the beginning, after each such call, and before the turn ends.
+    Args: ``turn`` and ``context``, which is the session's, are frozen.
+    Returns: a unified diff of everything, whoever changed it, empty where nothing changed; None
+        where the plugin cannot tell. Of several the first in declared order counts.
     Errors: the plugin's answer is left out, the fault is reported once.
     Timeout: 10 s. Async: yes. Added in 0.1.
     """

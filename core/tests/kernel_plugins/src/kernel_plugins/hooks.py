@@ -132,6 +132,11 @@ def ferrule_subagent_stop(context, parent_thread_id):
 
 
 @hookimpl
+def ferrule_turn_diff(turn, context):
+    return _called("ferrule_turn_diff", turn=turn, context=context)
+
+
+@hookimpl
 def ferrule_turn_stop(turn, last_message):
     return _called("ferrule_turn_stop", turn=turn, last_message=last_message)
 
