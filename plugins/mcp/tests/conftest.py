@@ -161,9 +161,10 @@ def free_port():
 
 
 @contextmanager
-def http_server(port):
-    """Run the SDK's server on a port."""
-    command = [sys.executable, str(SERVERS / "sdk_server.py"), "http", str(port)]
+def http_server(port, *arguments):
+    """Run the SDK's server on a port, or another one that is given with its arguments."""
+    name, *rest = arguments or ("sdk_server.py", "http", port)
+    command = [sys.executable, str(SERVERS / name), *map(str, rest)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
             deadline = time.monotonic() + 30

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ferrule_hookspecs.host import Config, Host, Kernel
+    from ferrule_mcp.server_settings import ServerSettings
     from ferrule_mcp.trial import Trial
 
 app = typer.Typer(
@@ -140,6 +141,54 @@ def check_server(context: typer.Context, name: NameArgument, as_json: JsonOption
         _print(f"  {tool}")
     if not trial.tools:
         _print("  no tools")
+
+
+@app.command("login")
+def log_in(context: typer.Context, name: NameArgument) -> None:
+    """Sign in to a server of the network, in a browser."""
+    host = cast("Host", context.obj)
+    settings, port = _remote(host, name)
+
+    async def show(url: str) -> None:
+        import webbrowser
+
+        _print(f"Open this address and agree:\n{url}")
+        webbrowser.open(url)
+
+    async def attempt(kernel: Kernel) -> None:
+        from ferrule_mcp.sign_in import sign_in
+
+        await sign_in(settings, host.home, port, show)
+
+    host.run(attempt)
+    _print(f"Signed in to {name}.")
+
+
+@app.command("logout")
+def log_out(context: typer.Context, name: NameArgument) -> None:
+    """Forget the sign-in at a server."""
+    from ferrule_mcp.sign_in import SignInFile
+
+    host = cast("Host", context.obj)
+    settings, _ = _remote(host, name)
+    was_there = SignInFile(host.home, settings).forget()
+    _print(f"Signed out of {name}." if was_there else f"Nobody was signed in to {name}.")
+
+
+def _remote(host: Host, name: str) -> tuple[ServerSettings, int]:
+    """Return a server that is reached by URL, and the port a browser comes back to."""
+    from ferrule_mcp.server_settings import read_server
+
+    config = _config(host)
+    _known(config, name)
+    settings = read_server(name, _tables(config)[name], "/")
+    if not settings.url:
+        raise McpCommandError(f"the MCP server {name!r} has no URL to sign in to")
+    if config.get("mcp_oauth_credentials_store", "auto") not in ("auto", "file"):
+        raise McpCommandError(
+            "`mcp_oauth_credentials_store` must be auto or file: nothing else is supported yet"
+        )
+    return settings, cast("int", config.get("mcp_oauth_callback_port", 0))
 
 
 def _config(host: Host) -> Config:

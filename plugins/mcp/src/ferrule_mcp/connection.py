@@ -14,8 +14,10 @@ from ferrule_mcp.questions import Callers, ask
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from pathlib import Path
 
     import mcp_types as types
+    from mcp.client.auth import OAuthClientProvider
     from mcp.client.session import ClientRequestContext, ClientSession, IncomingMessage
     from pydantic import BaseModel
 
@@ -41,6 +43,7 @@ class Connection:
         self,
         settings: ServerSettings,
         environ: Mapping[str, str],
+        home: Path,
         log: ServerLog,
         warn: Callable[[str], None],
     ) -> None:
@@ -53,6 +56,7 @@ class Connection:
         self.refreshed: Callable[[Manifest], None] = lambda manifest: None
         self._settings = settings
         self._environ = environ
+        self._home = home
         self._log = log
         self._warn = warn
         self._session: ClientSession | None = None
@@ -88,6 +92,11 @@ class Connection:
         """Whether a server of the network does not know us any more."""
         return self._faults is not None and self._faults.has_lost_session
 
+    @property
+    def needs_sign_in(self) -> bool:
+        """Whether a server of the network wants to know who we are."""
+        return self._faults is not None and self._faults.needs_sign_in
+
     def give_up(self) -> None:
         """End it, because it is of no use any more."""
         self.failure = "it does not know the session any more"
@@ -110,7 +119,7 @@ class Connection:
         except FerruleError as error:
             self.failure = str(error)
         except Exception as error:  # noqa: BLE001 -- a server or the SDK may raise anything
-            self.failure = _cause(error)
+            self.failure = cause(error)
         finally:
             self._end()
 
@@ -151,7 +160,7 @@ class Connection:
 
             self._faults = HttpFaults()
             reader, writer = await stack.enter_async_context(
-                http_transport(self._settings, self._environ, self._faults)
+                http_transport(self._settings, self._environ, self._faults, self._sign_in())
             )
         session = ClientSession(
             reader,
@@ -164,6 +173,13 @@ class Connection:
         self._session = await stack.enter_async_context(session)
         await self._greet(transport)
         return transport
+
+    def _sign_in(self) -> OAuthClientProvider | None:
+        if self._settings.bearer_variable:
+            return None
+        from ferrule_mcp.sign_in import kept_sign_in
+
+        return kept_sign_in(self._settings, self._home)
 
     async def _greet(self, transport: StdioTransport | None) -> None:
         """Shake hands the old way, which nearly all servers know, else the new one."""
@@ -181,10 +197,11 @@ class Connection:
         except MCPError as error:
             if transport is not None and transport.is_over:
                 raise FerruleError(f"it ended with exit code {await transport.ended()}") from None
-            if self._faults is not None and self._faults.needs_sign_in:
+            if self.needs_sign_in:
                 name = self._settings.name
                 raise FerruleError(
-                    f"it wants to know who asks; set `mcp_servers.{name}.bearer_token_env_var`"
+                    f"it wants to know who asks; run `ferrule mcp login {name}`, or set "
+                    f"`mcp_servers.{name}.bearer_token_env_var`"
                 ) from None
             raise FerruleError(f"it refused: {error}") from None
 
@@ -306,10 +323,10 @@ def _plain(model: BaseModel | None) -> dict[str, object]:
     return model.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
-def _cause(error: BaseException) -> str:
+def cause(error: BaseException) -> str:
     """Name the first cause; task groups wrap it in groups."""
     while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseException", error.exceptions[0])
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     if isinstance(error, FerruleError | TimeoutError):
         return str(error)
     return f"{type(error).__name__}: {error}".rstrip(": ")

@@ -12,7 +12,7 @@ from ferrule_mcp.server_environment import http_headers
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
-    from httpx2 import Response
+    from httpx2 import Auth, Response
     from mcp.client._transport import TransportStreams
 
     from ferrule_mcp.server_settings import ServerSettings
@@ -45,7 +45,10 @@ class HttpFaults:
 
 @asynccontextmanager
 async def http_transport(
-    settings: ServerSettings, environ: Mapping[str, str], faults: HttpFaults
+    settings: ServerSettings,
+    environ: Mapping[str, str],
+    faults: HttpFaults,
+    auth: Auth | None,
 ) -> AsyncGenerator[TransportStreams]:
     """Open it; nothing is sent before the first message.
 
@@ -61,7 +64,9 @@ async def http_transport(
     timeout = httpx2.Timeout(_CONNECT_S, read=settings.call_s)
     hooks = {"response": [faults.look]}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks) as client,
+        httpx2.AsyncClient(
+            headers=headers, timeout=timeout, event_hooks=hooks, auth=auth
+        ) as client,
         streamable_http_client(settings.url, http_client=client) as streams,
     ):
         yield streams

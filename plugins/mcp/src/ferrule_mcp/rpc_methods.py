@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Literal, NotRequired, cast
 
 from typing_extensions import TypedDict
@@ -9,16 +11,18 @@ from typing_extensions import TypedDict
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.serving import RpcCall, RpcError, RpcMethod
 from ferrule_mcp.pool import pool_of
-from ferrule_mcp.server_settings import read_servers
+from ferrule_mcp.server_settings import read_server, read_servers
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_mcp.server import Server
+    from ferrule_mcp.server_settings import ServerSettings
     from ferrule_mcp.thread_servers import ThreadServers
 
 _INVALID_PARAMS = -32602
+_LOGGED_IN = "mcpServer/oauthLogin/completed"
 
 
 class StatusListResult(TypedDict):
@@ -45,6 +49,30 @@ class ResourceReadResult(TypedDict):
 
 class ReloadResult(TypedDict):
     """Nothing."""
+
+
+class LoginParams(TypedDict):
+    """The server to sign in to."""
+
+    name: str
+    scopes: NotRequired[list[str] | None]
+    threadId: NotRequired[str | None]
+    timeoutSecs: NotRequired[int | None]
+
+
+class LoginResult(TypedDict):
+    """The address to visit."""
+
+    authorizationUrl: str
+
+
+class LoginCompletedParams(TypedDict):
+    """How signing in ended."""
+
+    name: str
+    success: bool
+    error: str | None
+    threadId: str | None
 
 
 class StatusListParams(TypedDict):
@@ -92,6 +120,13 @@ def methods(context: PluginContext, threads: Mapping[str, ThreadServers]) -> Seq
             made.resource_read,
             ResourceReadParams,
             result=ResourceReadResult,
+        ),
+        RpcMethod(
+            "mcpServer/oauth/login",
+            made.login,
+            LoginParams,
+            result=LoginResult,
+            notifications={_LOGGED_IN: LoginCompletedParams},
         ),
         RpcMethod("config/mcpServer/reload", made.reload, result=ReloadResult),
     )
@@ -163,6 +198,53 @@ class _Methods:
 
         await self._with_servers(call, params.get("threadId"), (params["server"],), ask)
         return {"contents": found}
+
+    async def login(self, call: RpcCall) -> Mapping[str, object]:
+        """Return the address a person must visit; how it ends is told to every client."""
+        import anyio
+
+        from ferrule_mcp.sign_in import sign_in
+
+        params = cast("LoginParams", call.params)
+        settings = self._remote(call, params)
+        port = cast("int", call.config.get("mcp_oauth_callback_port", 0))
+        urls: list[str] = []
+        has_begun = anyio.Event()
+        ends: list[str | None] = []
+
+        async def show(url: str) -> None:
+            urls.append(url)
+            has_begun.set()
+
+        async def work() -> None:
+            error: str | None = f"it took longer than {params.get('timeoutSecs')} s"
+            with anyio.move_on_after(params.get("timeoutSecs") or inf):
+                try:
+                    await sign_in(settings, self._context.home, port, show)
+                    error = None
+                except FerruleError as fault:
+                    error = str(fault)
+            ends.append(error)
+            has_begun.set()
+            told = {"name": settings.name, "success": error is None, "error": error}
+            call.broadcast(_LOGGED_IN, {**told, "threadId": params.get("threadId")})
+
+        call.client.start_soon(work)
+        await has_begun.wait()
+        if not urls:
+            raise RpcError(ends[0] or "it asks nobody to sign in")
+        return {"authorizationUrl": urls[0]}
+
+    def _remote(self, call: RpcCall, params: LoginParams) -> ServerSettings:
+        table = _tables(call).get(params["name"])
+        if table is None:
+            raise RpcError(f"there is no MCP server {params['name']!r}", _INVALID_PARAMS)
+        settings = read_server(params["name"], table, call.request.cwd)
+        if not settings.url:
+            raise RpcError(
+                f"the MCP server {settings.name!r} has no URL to sign in to", _INVALID_PARAMS
+            )
+        return replace(settings, scopes=tuple(params.get("scopes") or settings.scopes))
 
     async def reload(self, call: RpcCall) -> Mapping[str, object]:
         """Read the configuration anew; sessions that are opened from now on go by it.
@@ -256,8 +338,7 @@ async def _row(server: Server, *, is_full: bool) -> Mapping[str, object]:
     except FerruleError as error:
         row["toolsError"] = str(error)
     row["runtimeStatus"] = server.state
-    has_token = settings.bearer_variable or "authorization" in {h.lower() for h in settings.headers}
-    row["authStatus"] = "bearerToken" if has_token else "unsupported"
+    row["authStatus"] = server.sign_in_state
     return row
 
 

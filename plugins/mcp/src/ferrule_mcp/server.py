@@ -81,6 +81,22 @@ class Server:
         return "failed" if connection.closed.is_set() else "starting"
 
     @property
+    def sign_in_state(self) -> Literal["unsupported", "notLoggedIn", "bearerToken", "oAuth"]:
+        """How it knows us, as clients of the app-server are told."""
+        from ferrule_mcp.sign_in import SignInFile
+
+        headers = {*self.settings.headers, *self.settings.env_headers}
+        if self.settings.bearer_variable or "authorization" in {h.lower() for h in headers}:
+            return "bearerToken"
+        if not self.settings.url:
+            return "unsupported"
+        if SignInFile(self._home, self.settings).exists:
+            return "oAuth"
+        connection = self._connection
+        is_refused = connection is not None and connection.needs_sign_in
+        return "notLoggedIn" if is_refused else "unsupported"
+
+    @property
     def failure(self) -> str:
         """Why it is not there, if it was started."""
         return "" if self._connection is None else self._connection.failure
@@ -89,7 +105,7 @@ class Server:
         """Begin to start it, unless it runs or starts already."""
         connection = self._connection
         if connection is None or connection.closed.is_set():
-            connection = Connection(self.settings, self._environ, self._log, self._warn)
+            connection = Connection(self.settings, self._environ, self._home, self._log, self._warn)
             connection.refreshed = self._remember
             self._connection = connection
             name = f"the MCP server {self.settings.name!r}"

@@ -35,6 +35,7 @@ class ServerSettings:
         headers: HTTP headers, as they are.
         env_headers: HTTP headers, by the variable that holds their value.
         bearer_variable: Variable that holds the bearer token.
+        scopes: What is asked for when a person signs in.
         is_enabled: Whether it is used at all.
         is_required: Whether a session must not open without it.
         is_trusted: Whether what it says about its own tools counts.
@@ -57,6 +58,7 @@ class ServerSettings:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     env_headers: Mapping[str, str] = field(default_factory=dict[str, str])
     bearer_variable: str = ""
+    scopes: tuple[str, ...] = ()
     is_enabled: bool = True
     is_required: bool = False
     is_trusted: bool = False
@@ -144,6 +146,7 @@ def read_server(name: str, value: object, cwd: str) -> ServerSettings:
         headers=_map(table.get("http_headers")),
         env_headers=_map(table.get("env_http_headers")),
         bearer_variable=str(table.get("bearer_token_env_var") or ""),
+        scopes=tuple(_texts(table.get("scopes"))),
         is_enabled=table.get("enabled") is not False,
         is_required=table.get("required") is True,
         is_trusted=table.get("trusted") is True,
