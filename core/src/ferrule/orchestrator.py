@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from ferrule.conversation import Conversation
     from ferrule.session_parts import SessionParts
-    from ferrule_hookspecs.events import DecisionFacts
+    from ferrule_hookspecs.decisions import DecisionFacts
     from ferrule_hookspecs.items import DynamicToolCallItem, ThreadItem
     from ferrule_hookspecs.permissions import AdditionalPermissions
     from ferrule_hookspecs.policies import SandboxMode

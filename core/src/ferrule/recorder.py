@@ -16,14 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ferrule.event_queue import EventQueue
-    from ferrule_hookspecs.events import (
-        DecisionFacts,
-        DecisionParams,
-        Event,
-        ItemCompleted,
-        ItemStarted,
-        ServerRequest,
-    )
+    from ferrule_hookspecs.decisions import DecisionFacts, DecisionParams
+    from ferrule_hookspecs.events import Event, ItemCompleted, ItemStarted, ServerRequest
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.items import ThreadItem
     from ferrule_hookspecs.review import ReviewOutcome

@@ -13,7 +13,7 @@ from ferrule_hookspecs.policies import APPROVAL_MODES, SANDBOX_MODES
 from ferrule_hookspecs.tools import ToolCall
 
 if TYPE_CHECKING:
-    from ferrule_hookspecs.events import PluginOpinion
+    from ferrule_hookspecs.decisions import PluginOpinion
     from ferrule_hookspecs.permissions import AdditionalPermissions
     from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode
     from ferrule_hookspecs.review import Decision

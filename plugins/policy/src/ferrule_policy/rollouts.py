@@ -21,7 +21,7 @@ from ferrule_policy.action import (
 )
 
 if TYPE_CHECKING:
-    from ferrule_hookspecs.events import DecisionFacts, PluginOpinion
+    from ferrule_hookspecs.decisions import DecisionFacts, PluginOpinion
     from ferrule_hookspecs.policies import ApprovalPolicy
     from ferrule_hookspecs.review import Decision, ReviewOutcome
     from ferrule_hookspecs.tools import ToolCall

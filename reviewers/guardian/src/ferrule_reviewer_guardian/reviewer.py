@@ -15,7 +15,8 @@ from ferrule_hookspecs.errors import FerruleError
 
 if TYPE_CHECKING:
     from ferrule_consult.exchange import Answer
-    from ferrule_hookspecs.events import AutoReview, Event
+    from ferrule_hookspecs.decisions import AutoReview
+    from ferrule_hookspecs.events import Event
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.review import ReviewContext, ReviewOutcome, ReviewRequest
     from ferrule_reviewer_guardian.action import Action
