@@ -1,7 +1,7 @@
 """What changes a thread without a turn: its name, its history, its tools."""
 
 import pytest
-from kernel_plugins.speech import DONE, call, say
+from kernel_plugins.speech import DONE, TextDelta, call, say
 from kernel_plugins.tools import Note
 
 from ferrule_hookspecs.errors import FerruleError, PluginError
@@ -237,3 +237,39 @@ def test_what_a_response_used_is_told_before_its_calls_end(bench, stage):
     shown = [m for m in methods if m in ("item/completed", "thread/tokenUsage/updated")]
     assert shown.count("thread/tokenUsage/updated") == 2
     assert shown[:3] == ["item/completed", "thread/tokenUsage/updated", "item/completed"]
+
+
+def test_skills_that_the_user_names_are_put_before_the_model_with_their_text(bench, stage):
+    stage.turns.append([*say("ok"), DONE])
+    file = bench.folder / "SKILL.md"
+    file.write_text("Use the word cobalt.\n")
+    skills = [
+        {"type": "skill", "name": "demo", "path": str(file)},
+        {"type": "skill", "name": "gone", "path": "/nowhere/SKILL.md"},
+    ]
+
+    async def script(session):
+        await bench.perform(session, "turn/start", input=[*TEXT, *skills])
+        await bench.until("turn/completed")
+
+    bench.run(script)
+
+    asked, demo, gone = texts(stage.requests[0])[-3:]
+    assert asked == "go"
+    assert demo == (
+        f"<skill>\n<name>demo</name>\n<path>{file}</path>\nUse the word cobalt.\n\n</skill>"
+    )
+    assert "could not be read" in gone
+
+
+def test_text_that_comes_without_announcement_streams_as_one_message(bench, stage):
+    *_, done = say("one two")
+    stage.turns.append([TextDelta("one "), TextDelta("two"), done, DONE])
+
+    bench.turn()
+
+    (item,) = bench.items("agentMessage")
+    deltas = bench.of("item/agentMessage/delta")
+    assert {delta["itemId"] for delta in deltas} == {item["id"]}
+    assert "".join(delta["delta"] for delta in deltas) == item["text"] == "one two"
+    assert len([p for p in bench.of("item/started") if p["item"]["type"] == "agentMessage"]) == 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from ferrule.call_parsing import output_item
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from ferrule.recorder import Recorder
     from ferrule_hookspecs.history import CallItem, ContentPart, HistoryItem, MessageItem
     from ferrule_hookspecs.items import UserInput
+
+
+_SKILL_BYTES: Final = 256 * 1024
 
 
 class Conversation:
@@ -50,7 +53,11 @@ class Conversation:
 
     def take_input(self, content: Sequence[UserInput]) -> None:
         """Store what the user sent."""
-        self.append(user_message(content))
+        message = user_message(content)
+        if message["content"]:
+            self.append(message)
+        for skill in skill_messages(content):
+            self.append(skill)
         self.user_texts += input_texts(content)
 
     def begin_call(self, item: CallItem) -> int:
@@ -92,6 +99,25 @@ class Conversation:
 def input_texts(content: Sequence[UserInput]) -> list[str]:
     """Return the text of a user's input."""
     return [part["text"] for part in content if part["type"] == "text"]
+
+
+def skill_messages(content: Sequence[UserInput]) -> list[MessageItem]:
+    """Turn the skills a user named into messages, one each with the text of its file."""
+    return [
+        {"type": "message", "role": "user", "content": [_skill(part["name"], part["path"])]}
+        for part in content
+        if part["type"] == "skill"
+    ]
+
+
+def _skill(name: str, path: str) -> ContentPart:
+    try:
+        with open(path, "rb") as file:
+            text = file.read(_SKILL_BYTES).decode(errors="replace")
+    except OSError as error:
+        text = f"The file could not be read: {error.strerror}."
+    shown = f"<skill>\n<name>{name}</name>\n<path>{path}</path>\n{text}\n</skill>"
+    return {"type": "input_text", "text": shown}
 
 
 def user_message(content: Sequence[UserInput]) -> MessageItem:

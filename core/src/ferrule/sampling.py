@@ -307,9 +307,7 @@ class _StreamReader:
         """Handle one event; returns a call that is complete."""
         match event:
             case TextDelta(delta):
-                if self._current is not None:
-                    self._text.append(delta)
-                    self._recorder.delta("item/agentMessage/delta", self._current["id"], delta)
+                self._show_text(delta)
             case ReasoningDelta(delta, index):
                 self._show_reasoning(delta, index)
             case ItemAdded(item):
@@ -328,6 +326,13 @@ class _StreamReader:
         if self._current is not None:
             self._recorder.item_completed(self._current)
             self._current = None
+
+    def _show_text(self, delta: str) -> None:
+        if self._current is None:  # some servers announce nothing
+            self._begin({"type": "message", "role": "assistant", "content": []})
+        if self._current is not None:
+            self._text.append(delta)
+            self._recorder.delta("item/agentMessage/delta", self._current["id"], delta)
 
     def _show_reasoning(self, delta: str, index: int | None) -> None:
         if self._current is None:
