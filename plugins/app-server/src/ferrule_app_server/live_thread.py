@@ -93,10 +93,12 @@ class LiveThread:
         thread["name"] = thread.get("name") or stored.name
         thread["createdAt"] = stored.created_at
 
-    def catch_up(self, connection: ClientConnection) -> None:
-        """Tell a client that joined what else it should know, and ask it what is still open."""
-        if self.usage is not None and connection in self._followers:
-            connection.notify("thread/tokenUsage/updated", self.usage)
+    def catch_up(self, connection: ClientConnection, usage: Mapping[str, object] | None) -> None:
+        """Tell a client that joined what was used before, and ask it what is still open."""
+        if connection not in self._followers:
+            return
+        if usage is not None:
+            connection.notify("thread/tokenUsage/updated", usage)
         for question in self.server.questions.of(self):
             question.put_to(connection)
 

@@ -82,7 +82,8 @@ class Outbox:
     async def empty(self) -> None:
         """Wait until everything was taken."""
         while self._letters and not self.is_closed:
-            self._room = anyio.Event()
+            if self._room.is_set():
+                self._room = anyio.Event()
             await self._room.wait()
 
     def close(self) -> None:

@@ -29,7 +29,10 @@ def serve(options: Options, host: Host) -> int:
     host.config(request)  # what is wrong with it is told before anybody connects
 
     async def main(kernel: Kernel) -> int:
-        await _serve(kernel, request, options)
+        try:
+            await _serve(kernel, request, options)
+        except BaseExceptionGroup as errors:
+            raise _first(errors) from None
         _close_ears()
         return 0
 
@@ -39,6 +42,14 @@ def serve(options: Options, host: Host) -> int:
         return 128 + error.signal if error.signal == signal.SIGINT else 0
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return what went wrong first: one sentence for the user, rather than a tree."""
+    found: BaseException = errors
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found
 
 
 def request_of(options: Options) -> ConfigRequest:
@@ -86,11 +97,6 @@ async def _carry(
                 for url, transport in transports.items():
                     endpoint = Endpoint(url, options.transport)
                     group.start_soon(transport.serve, server, endpoint, _announce)
-    except BaseExceptionGroup as errors:
-        found = errors
-        while isinstance(found.exceptions[0], BaseExceptionGroup):
-            found = found.exceptions[0]
-        raise found.exceptions[0] from None
     finally:
         done.set()
 

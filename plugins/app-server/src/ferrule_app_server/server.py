@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
 
 from ferrule_app_server.connection import ClientConnection, notification
 from ferrule_app_server.epilogue import after_reply
+from ferrule_app_server.late_config import LateConfig
 from ferrule_app_server.method_table import MethodTable, check_gate, is_published, parameters
 from ferrule_app_server.questions import Questions
 from ferrule_app_server.thread_shelf import ThreadShelf
@@ -90,9 +91,8 @@ class AppServer:
         if method.experimental and not client.experimental and not is_published(request.method):
             raise RpcError(f"{request.method} requires experimentalApi capability")
         params = parameters(request, method)
-        call = RpcCall(
-            params, client, self.kernel, self.config(), self.broadcast, self.request, after_reply
-        )
+        config = cast("Config", LateConfig(self.config))
+        call = RpcCall(params, client, self.kernel, config, self.broadcast, self.request)
         return await method.handler(call)
 
     def broadcast(self, method: str, params: Mapping[str, object]) -> None:

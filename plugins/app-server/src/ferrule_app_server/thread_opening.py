@@ -51,7 +51,8 @@ async def _resume(call: RpcCall) -> Mapping[str, object]:
     connection = client_of(call)
     turns = live.turns()
     live.follow(connection)
-    after_reply(lambda: live.catch_up(connection))
+    usage = live.usage
+    after_reply(lambda: live.catch_up(connection, usage))
     reply = {**opened(live.session, live.describe()), **continued(live.session, turns)}
     return _with_turns(call, reply, turns)
 
