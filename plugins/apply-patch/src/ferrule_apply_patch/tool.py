@@ -52,12 +52,17 @@ class ApplyPatch(Tool):
         raise ToolArgumentError("failed to parse function arguments: missing field `input`")
 
     def item(self, call: ToolCall, cwd: str) -> FileChangeItem:
-        """What the patch says it will do; the files themselves have not been read yet."""
+        """What the patch would do now, or says it will do where that cannot be told ahead."""
         from ferrule_apply_patch.announcement import announced
+        from ferrule_apply_patch.foresight import foreseen
         from ferrule_apply_patch.parser import PatchError, parse
 
+        resolve = _resolver(call, cwd)
         try:
-            changes = announced(parse(_patch(call)), _resolver(call, cwd))
+            sections = parse(_patch(call))
+            changes = foreseen(sections, resolve, cwd)
+            if changes is None:
+                changes = announced(sections, resolve)
         except PatchError:
             changes = []
         return _item(call, changes, "inProgress")
