@@ -152,11 +152,12 @@ def test_credentials_in_the_home_may_not_be_read(resolve, name):
     assert str(path) in resolve(mode="read-only").deny_read
 
 
-def test_the_credentials_of_ferrule_may_not_be_read(resolve):
-    auth = resolve.user_home / ".ferrule" / "auth.json"
-    auth.parent.mkdir()
-    auth.write_text("secret")
-    assert str(auth) in resolve().deny_read
+@pytest.mark.parametrize("name", ["auth.json", "mcp-auth"])
+def test_the_credentials_of_ferrule_may_not_be_read(resolve, name):
+    path = resolve.user_home / ".ferrule" / name
+    path.parent.mkdir()
+    path.write_text("secret") if "." in name else path.mkdir()
+    assert str(path) in resolve().deny_read
 
 
 def test_patterns_name_more_that_may_not_be_read(resolve, workspace):

@@ -35,7 +35,7 @@ def secret_places(environ: Mapping[str, str], home: Path) -> tuple[str, ...]:
     """Return the canonical paths of the credential stores that exist."""
     user_home = environ.get("HOME") or os.path.expanduser("~")
     named = [os.path.join(user_home, name) for name in _IN_HOME]
-    named.append(os.path.join(home, "auth.json"))
+    named += [os.path.join(home, name) for name in ("auth.json", "mcp-auth")]
     return tuple(dict.fromkeys(os.path.realpath(path) for path in named if os.path.exists(path)))
 
 
