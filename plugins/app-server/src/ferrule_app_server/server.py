@@ -92,7 +92,9 @@ class AppServer:
             raise RpcError(f"{request.method} requires experimentalApi capability")
         params = parameters(request, method)
         config = cast("Config", LateConfig(self.config))
-        call = RpcCall(params, client, self.kernel, config, self.broadcast, self.request)
+        call = RpcCall(
+            params, client, self.kernel, config, self.broadcast, self.request, after_reply
+        )
         return await method.handler(call)
 
     def broadcast(self, method: str, params: Mapping[str, object]) -> None:
