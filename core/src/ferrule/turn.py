@@ -162,7 +162,7 @@ class TurnLoop:
             recorder.item_completed(ended_item(item, "failed", "aborted"))
         await self._diff.update()
         turn = self.as_turn(status, error)
-        recorder.turn_completed(turn, self.last_message)
+        await recorder.turn_completed(turn, self.last_message)
         await self._parts.hooks.observe("ferrule_turn_end", turn=self._info, outcome=turn)
         return turn
 
