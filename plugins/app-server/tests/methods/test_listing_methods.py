@@ -68,6 +68,21 @@ def test_providers_are_listed_with_how_they_get_their_key(client):
     }
 
 
+def test_a_provider_of_ones_own_is_added_and_changed(client, refused):
+    settings = {"type": "customGateway", "name": "My Gate", "baseUrl": "http://127.0.0.1:1/v1"}
+    provider = client.call("modelProvider/config/write", settings=settings)["provider"]
+    assert (provider["id"], provider["name"], provider["canEdit"]) == ("my-gate", "My Gate", True)
+    change = {"type": "customGateway", "providerId": "my-gate", "envKey": "GATE_KEY"}
+    provider = client.call("modelProvider/config/write", settings=change)["provider"]
+    assert provider["baseUrl"] == "http://127.0.0.1:1/v1"
+    assert provider["settings"]["auth"]["envKey"] == "GATE_KEY"
+    with refused("built in"):
+        openai = {**change, "providerId": "openai"}
+        client.call("modelProvider/config/write", settings=openai)
+    with refused("requires `providerId` or `name`"):
+        client.call("modelProvider/config/write", settings={"type": "customGateway"})
+
+
 def test_skills_of_the_folder_and_of_the_user(client, ferrule_home):
     head = '---\nname: demo\ndescription: "does it"\nmetadata:\n  name: other\n---\n# Text\n'
     own = write_skill(ferrule_home.workspace / ".agents" / "skills", "demo", head)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NotRequired, cast
 
+from anyio.to_thread import run_sync
 from typing_extensions import TypedDict
 
 from ferrule_app_server.methods.pagination import page
+from ferrule_hookspecs.host import ConfigEdit
 from ferrule_hookspecs.models import ModelInfo
 from ferrule_hookspecs.serving import RpcError, RpcMethod
 
@@ -25,6 +29,7 @@ _EFFORTS: Final[Mapping[str, str]] = {
     "xhigh": "Thinks longest, for the hardest problems",
 }
 """The efforts that every client knows; others are not told."""
+_WORD: Final = re.compile(r"[a-z0-9]+")
 _MODALITIES: Final = ("text", "image")
 
 
@@ -110,6 +115,28 @@ class Capabilities(TypedDict):
     webSearch: bool
 
 
+class GatewayPatch(TypedDict):
+    """What to set of a provider of the user's own; what is absent or null stays."""
+
+    type: Literal["customGateway"]
+    providerId: NotRequired[str | None]
+    name: NotRequired[str | None]
+    baseUrl: NotRequired[str | None]
+    envKey: NotRequired[str | None]
+
+
+class ProviderWriteParams(TypedDict):
+    """Settings of a provider; one without `providerId` is new, and named after its `name`."""
+
+    settings: GatewayPatch
+
+
+class ProviderWriteResult(TypedDict):
+    """The provider as it is now."""
+
+    provider: ProviderSummary
+
+
 async def _list(call: RpcCall) -> Mapping[str, object]:
     config = call.config
     provider = str(call.params.get("modelProvider") or config.values["model_provider"])
@@ -171,9 +198,15 @@ def _summary(config: Config, name: str, table: Mapping[str, object]) -> Provider
         "id": name,
         "name": str(table.get("name") or name),
         "baseUrl": url if isinstance(url, str) else None,
-        "canEdit": config.origin(f'model_providers."{name}".base_url').layer == "user",
+        "canEdit": config.origin(f"{_key(name)}.base_url").layer == "user",
         "settings": settings,
     }
+
+
+def _key(name: str) -> str:
+    """Write the key of a provider as in config.toml."""
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'model_providers."{quoted}"'
 
 
 def _auth(table: Mapping[str, object]) -> Auth:
@@ -188,6 +221,25 @@ def _providers(config: Config) -> Mapping[str, Mapping[str, object]]:
     return cast("Mapping[str, Mapping[str, object]]", config.get("model_providers", {}))
 
 
+async def _write_provider(call: RpcCall) -> Mapping[str, object]:
+    patch = cast("Mapping[str, object]", call.params["settings"])
+    name = str(patch.get("providerId") or _id_from(patch.get("name")))
+    keys = {"name": "name", "baseUrl": "base_url", "envKey": "env_key"}
+    values = {key: patch[given] for given, key in keys.items() if patch.get(given) is not None}
+    if not values:
+        raise RpcError("modelProvider/config/write requires something to set")
+    edit = ConfigEdit(_key(name), values, merge=True)
+    config = await run_sync(partial(call.kernel.write_config, call.request, [edit]))
+    return {"provider": _summary(config, name, _providers(config)[name])}
+
+
+def _id_from(name: object) -> str:
+    found = "-".join(_WORD.findall(str(name or "").lower()))
+    if not found:
+        raise RpcError("modelProvider/config/write requires `providerId` or `name`")
+    return found
+
+
 async def _capabilities(call: RpcCall) -> Mapping[str, object]:
     """Neither is served by a tool of ours."""
     return {"imageGeneration": False, "webSearch": False}
@@ -196,5 +248,11 @@ async def _capabilities(call: RpcCall) -> Mapping[str, object]:
 METHODS: Final = (
     RpcMethod("model/list", _list, ModelListParams, result=ModelListResult),
     RpcMethod("modelProvider/list", _list_providers, NoParams, result=ProviderListResult),
+    RpcMethod(
+        "modelProvider/config/write",
+        _write_provider,
+        ProviderWriteParams,
+        result=ProviderWriteResult,
+    ),
     RpcMethod("modelProvider/capabilities/read", _capabilities, NoParams, result=Capabilities),
 )

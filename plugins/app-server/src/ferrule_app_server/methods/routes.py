@@ -13,7 +13,10 @@ ROUTES: Final[Mapping[str, str]] = MappingProxyType(
         "methods.configuration": (
             "config/read config/value/write config/batchWrite configRequirements/read"
         ),
-        "methods.models": "model/list modelProvider/list modelProvider/capabilities/read",
+        "methods.models": (
+            "model/list modelProvider/list modelProvider/config/write"
+            " modelProvider/capabilities/read"
+        ),
         "methods.profiles": "permissionProfile/list",
         "methods.commands": (
             "command/exec command/exec/write command/exec/resize command/exec/terminate"
