@@ -10,6 +10,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, cast
 
+import anyio.to_thread
+
 from ferrule_hookspecs.errors import FerruleError
 
 if TYPE_CHECKING:
@@ -224,8 +226,8 @@ class Recorder:
             {"method": "turn/started", "params": {"threadId": self.thread_id, "turn": turn}}
         )
 
-    def turn_completed(self, turn: Turn, last_message: str | None) -> None:
-        """Tell how a turn ended."""
+    async def turn_completed(self, turn: Turn, last_message: str | None) -> None:
+        """Tell how a turn ended, once that would survive a power failure."""
         if turn["status"] == "interrupted":
             payload: dict[str, object] = {"type": "turn_aborted", "reason": "interrupted"}
         else:
@@ -236,8 +238,8 @@ class Recorder:
             }
         payload |= {"turn_id": turn["id"], "duration_ms": turn.get("durationMs")}
         self.record("event_msg", payload)
-        if self._writer is not None:
-            self._writer.sync()
+        if self._writer is not None:  # a disk takes its time; other threads need not wait for it
+            await anyio.to_thread.run_sync(self._writer.sync)
         if turn["status"] != "failed":  # what failed was told with the error
             self.status({"type": "idle"})
         self.queue.put(

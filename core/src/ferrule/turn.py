@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ferrule.conversation import Conversation
-    from ferrule.sampling import Sample
     from ferrule.session_parts import SessionParts
+    from ferrule.stream_reader import Sample
     from ferrule.turn_job import Input
     from ferrule.user_command import UserCommand
     from ferrule_hookspecs.history import HistoryItem
