@@ -134,7 +134,7 @@ class ConfigFile(TypedDict, total=False):
     sqlite_home: str
     """Folder for derived databases."""
     cli_auth_credentials_store: Literal["file", "keyring", "auto", "ephemeral"]
-    """Where what signing in left is kept: `auth.json`, the system's keyring, or that if it works."""
+    """Where a sign-in is kept: `auth.json`, the system's keyring, or that if it works."""
     login: s.Login
     """Where one signs in with an account."""
     forced_login_method: Literal["chatgpt", "api"]
