@@ -44,12 +44,12 @@ async def open_kernel(
     host = LocalHost(home_folder(given), given)
     # The first look at what is installed takes seconds, which the event loop is not kept waiting.
     await anyio.to_thread.run_sync(lambda: host.index)
-    failure: Exception | None = None
+    failure: BaseException | None = None
     async with anyio.create_task_group() as group:
         kernel = LocalKernel(host, group, GuestOwner())
         try:
             yield kernel
-        except Exception as error:  # noqa: BLE001 -- raised again outside of the group, bare
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # raised again below, bare
             failure = error
         finally:
             with anyio.CancelScope(shield=True):

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from ferrule_sdk import ConnectionLostError, Ferrule
-from ferrule_testkit.model_items import message
+from ferrule_testkit.model_items import function_call, message
 
 
 @pytest.fixture
@@ -114,3 +114,35 @@ def test_a_server_that_closes_the_connection_ends_what_waits(clients, run):
                 await thread.run("Hello")
 
     run(main)
+
+
+ESCALATED = {"cmd": "echo ran", "sandbox_permissions": "require_escalated", "justification": "why"}
+
+
+@pytest.mark.parametrize("clients", ["unix", "websocket", "http"], indirect=True)
+def test_what_one_client_answers_is_withdrawn_from_the_other(clients, model_server, run):
+    model_server.play([[function_call("exec_command", ESCALATED)], [message("It ran")]])
+
+    async def main():
+        is_asked, is_withdrawn = anyio.Event(), anyio.Event()
+
+        async def hesitate(request):
+            is_asked.set()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                is_withdrawn.set()
+
+        async def accept(request):
+            await is_asked.wait()
+            return "accept"
+
+        async with clients(approvals=hesitate) as one, clients(approvals=accept) as other:
+            thread = await one.thread(approval_policy="on-request")
+            turn = await thread.start("Run it")
+            await other.resume(thread.id)
+            result = await turn.result()
+            await is_withdrawn.wait()
+            return result.text
+
+    assert run(main) == "It ran"

@@ -284,3 +284,29 @@ def test_without_a_callback_the_log_says_what_to_do(scripted, run, caplog):
     with caplog.at_level(logging.WARNING):
         assert run(main)["result"] == {"decision": "decline"}
     assert "no approvals callback was given" in caplog.text
+
+
+def test_opening_can_be_cancelled(scripted, run):
+    is_asked = anyio.Event()
+    scripted.answers["initialize"] = lambda _: is_asked.set()
+
+    async def open_it():
+        async with Ferrule(channel=scripted.open):
+            pytest.fail("it was never answered")
+
+    async def main():
+        async with anyio.create_task_group() as group:
+            group.start_soon(open_it)
+            await is_asked.wait()
+            group.cancel_scope.cancel()
+
+    run(main)
+
+
+def test_leaving_the_program_is_no_error_of_the_library(scripted, run):
+    async def main():
+        async with Ferrule(channel=scripted.open):
+            raise SystemExit(3)
+
+    with pytest.raises(SystemExit):
+        run(main)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -12,6 +15,14 @@ from ferrule_sdk.sync import Ferrule
 from ferrule_testkit.model_items import function_call, message
 
 ESCALATED = {"cmd": "echo ran", "sandbox_permissions": "require_escalated", "justification": "why"}
+
+SLEEPER = """
+from ferrule_sdk.sync import Ferrule
+with Ferrule(config={"approval_policy": "never"}) as f:
+    for event in f.thread().stream("Sleep"):
+        if event["method"] == "item/commandExecution/outputDelta":
+            print("asleep", flush=True)
+"""
 
 
 class Finding(BaseModel):
@@ -95,3 +106,25 @@ def test_what_is_called_after_it_was_closed(opened):
 def test_what_the_block_raises_comes_out_bare(opened):
     with pytest.raises(KeyError, match="mine"), opened():
         raise KeyError("mine")
+
+
+@pytest.mark.parametrize("clients", ["in-process"], indirect=True)
+def test_ctrl_c_ends_everything(clients, model_server):
+    model_server.play([[function_call("exec_command", {"cmd": "echo on; sleep 1000"})]])
+    environ = {**clients.home.environ, "FERRULE_HOME": str(clients.home.path)}
+
+    with subprocess.Popen(
+        [sys.executable, "-c", SLEEPER],
+        env=environ,
+        cwd=clients.home.workspace,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as program:
+        assert program.stdout.readline() == "asleep\n"
+        program.send_signal(signal.SIGINT)
+        _, said = program.communicate(timeout=30)
+
+    assert said.rstrip().endswith("KeyboardInterrupt")
+    assert program.returncode == -signal.SIGINT
+    assert clients.leftovers() == []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast, overload
 
 import anyio
 
+from ferrule import __version__
 from ferrule_sdk.answering import Answering
 from ferrule_sdk.channels.opening import is_local, opener, takes_config
 from ferrule_sdk.errors import ConnectionLostError, ServerError
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
     F = TypeVar("F", bound=Callable[..., object])
 
-_VERSION: Final = "0.1.0"
 _PAGE: Final = 100
 _THREAD_NAMES: Final = {
     "model": "model",
@@ -205,7 +205,7 @@ class Ferrule:
         await rpc.call(
             "initialize",
             {
-                "clientInfo": {"name": name, "title": None, "version": _VERSION},
+                "clientInfo": {"name": name, "title": None, "version": __version__},
                 "capabilities": {"experimentalApi": True},
             },
         )
@@ -316,11 +316,11 @@ class _State:
 @asynccontextmanager
 async def _background() -> AsyncGenerator[TaskGroup]:
     """Run tasks until the block is left; what the block raises comes out bare."""
-    failure: Exception | None = None
+    failure: BaseException | None = None
     async with anyio.create_task_group() as group:
         try:
             yield group
-        except Exception as error:  # noqa: BLE001 -- raised again outside of the group
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # raised again below
             failure = error
         group.cancel_scope.cancel()
     if failure is not None:

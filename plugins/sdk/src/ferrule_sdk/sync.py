@@ -6,8 +6,12 @@ worker threads, and may call anything here. A Ctrl-C during a call cancels the c
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import CancelledError
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
+
+import anyio
 
 from ferrule_sdk.client import Ferrule as AsyncFerrule
 from ferrule_sdk.errors import ConnectionLostError
@@ -37,6 +41,36 @@ __all__ = ["Ferrule", "Thread", "Turn"]
 
 R = TypeVar("R")
 T = TypeVar("T")
+_CANCEL_S: Final = 10.0
+
+
+class _Call(Generic[R]):
+    """One call into the event loop, which can be left at any moment."""
+
+    def __init__(self, function: Callable[[], Awaitable[R]]) -> None:
+        self._function = function
+        self._scope: anyio.CancelScope | None = None
+        self._has_ended = threading.Event()
+
+    async def run(self) -> R:
+        """Make the call; in the event loop."""
+        try:
+            with anyio.CancelScope() as self._scope:
+                return await self._function()
+            raise CancelledError
+        finally:
+            self._has_ended.set()
+
+    def abandon(self, portal: BlockingPortal) -> None:
+        """Cancel it and wait for its end: it may have a turn to interrupt."""
+        if not self._has_ended.is_set():
+            portal.call(self._cancel)
+            if self._scope is not None:
+                self._has_ended.wait(_CANCEL_S)
+
+    def _cancel(self) -> None:
+        if self._scope is not None:
+            self._scope.cancel()
 
 
 class _Loop:
@@ -49,11 +83,11 @@ class _Loop:
         """Wait for the end of an asynchronous call."""
         if self.portal is None:
             raise ConnectionLostError("this Ferrule is not open: use `with Ferrule() as f:`")
-        future = self.portal.start_task_soon(function)
+        call = _Call(function)
         try:
-            return future.result()
-        except BaseException:
-            future.cancel()
+            return self.portal.start_task_soon(call.run).result()
+        except BaseException:  # also a Ctrl-C, at any of these steps
+            call.abandon(self.portal)
             raise
 
     def iterate(self, source: AsyncIterator[R]) -> Iterator[R]:
@@ -108,7 +142,8 @@ class Ferrule:
     ) -> None:
         """Close the channel; a server that was started here ends, with all that runs in it."""
         self._loop.portal = None
-        self._exit.__exit__(kind, error, traceback)
+        # Not the error: a KeyboardInterrupt that is raised in an event loop ends the loop itself.
+        self._exit.__exit__(None, None, None)
 
     def thread(self, **options: Unpack[ThreadOptions]) -> Thread:
         """Open a new thread."""
