@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _PAGE_LIMIT: Final = 100
+_SETTLE_S: Final = 0.2
 _QUIET: Final = ("client", "mcp", "httpx2")
 
 
@@ -276,6 +277,7 @@ class Connection:
                 self._warn(f"the MCP server {self._settings.name!r} cannot be asked again: {error}")
             else:
                 self.refreshed(self.manifest)
+            await anyio.sleep(_SETTLE_S)  # a server that changes all the time is not asked as often
 
     async def _heard(self, message: IncomingMessage) -> None:
         from mcp_types import ToolListChangedNotification
