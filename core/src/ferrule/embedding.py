@@ -49,7 +49,7 @@ async def open_kernel(
         kernel = LocalKernel(host, group, GuestOwner())
         try:
             yield kernel
-        except (Exception, SystemExit, KeyboardInterrupt) as error:  # raised again below, bare
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 -- raised below
             failure = error
         finally:
             with anyio.CancelScope(shield=True):

@@ -320,7 +320,7 @@ async def _background() -> AsyncGenerator[TaskGroup]:
     async with anyio.create_task_group() as group:
         try:
             yield group
-        except (Exception, SystemExit, KeyboardInterrupt) as error:  # raised again below
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 -- raised below
             failure = error
         group.cancel_scope.cancel()
     if failure is not None:
