@@ -444,7 +444,7 @@ def ended_item(
         changes["aggregatedOutput"] = output
     if item["type"] == "mcpToolCall" and status != "completed":
         # Clients know two ends of these only; why is in the error.
-        changes |= {"status": "failed", "error": {"message": str(output)}}
+        changes |= {"status": "failed", "error": {"message": str(output)}, "durationMs": 0}
     if item["type"] == "dynamicToolCall":
         text = output if isinstance(output, str) else ""
         changes["status"] = "completed" if status == "completed" else "failed"  # all clients know
