@@ -169,3 +169,19 @@ def test_what_takes_long_does_not_keep_a_client_from_asking_more(serve):
             await client.call("thread/loaded/list", {})
 
     serve(talk)
+
+
+def test_what_is_to_end_with_a_client_that_is_gone_ends_at_once(serve):
+    async def talk(hub):
+        client = await hub.client()
+        ended = anyio.Event()
+
+        async def end():
+            ended.set()
+
+        await hub.disconnect(client)
+        client.connection.on_close(end)
+        with anyio.fail_after(10):
+            await ended.wait()
+
+    serve(talk)

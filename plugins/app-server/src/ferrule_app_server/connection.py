@@ -55,6 +55,7 @@ class ClientConnection:
         self._done = anyio.Event()
         self._since_turn = 0
         self._closing: list[Callable[[], Awaitable[None]]] = []
+        self._is_gone = False
         self._works: set[anyio.CancelScope] = set()
 
     async def receive(self, message: bytes) -> None:
@@ -94,12 +95,16 @@ class ClientConnection:
         for scope in list(self._works):
             scope.cancel()
         self.server.forget(self)
+        self._is_gone = True
+        await self._end_all()
+
+    async def _end_all(self) -> None:
         with anyio.CancelScope(shield=True):
             while self._closing:
                 try:
                     await self._closing.pop()()
-                except FerruleError as error:
-                    self.server.report(f"closing a connection: {error}")
+                except Exception as error:  # noqa: BLE001 -- the next is to be ended all the same
+                    self.server.report_fault("closing a connection", error)
 
     def notify(self, method: str, params: Mapping[str, object]) -> None:
         """Send a notification, unless the client has no use for it."""
@@ -118,8 +123,10 @@ class ClientConnection:
         await self.outbox.room()
 
     def on_close(self, callback: Callable[[], Awaitable[None]]) -> None:
-        """Have something ended when the client is gone."""
+        """Have something ended when the client is gone; at once where it is gone already."""
         self._closing.append(callback)
+        if self._is_gone:
+            self.server.start(self._end_all)
 
     def start_soon(self, work: Callable[[], Awaitable[None]]) -> None:
         """Have something done beside the calls, until it ends or the client is gone."""

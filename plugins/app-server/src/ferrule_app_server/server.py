@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
@@ -130,7 +130,8 @@ class AppServer:
 
     def report(self, message: str) -> None:
         """Tell whoever runs the server."""
-        sys.stderr.write(f"{message}\n")
+        with suppress(OSError, ValueError):  # whoever runs it may have closed stderr
+            sys.stderr.write(f"{message}\n")
 
     def report_fault(self, method: str, error: Exception) -> None:
         """Tell whoever runs the server about a handler that is broken."""
