@@ -183,7 +183,8 @@ def test_what_was_done_before_an_interrupt_is_not_called_aborted(bench, stage):
         stage.waiting.append(began)
         await bench.start(session)
         await began.wait()
-        await anyio.wait_all_tasks_blocked()
+        while "ferrule_tool_after" not in [name for name, _ in stage.hook_calls]:
+            await anyio.sleep(0.001)
         params = {"threadId": session.thread["id"], "turnId": ""}
         await session.submit({"id": "2", "method": "turn/interrupt", "params": params})
         await bench.until("turn/completed")
