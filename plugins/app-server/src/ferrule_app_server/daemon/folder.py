@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import stat
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ferrule_hookspecs.errors import FerruleError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_LONGEST_SOCKET: Final = 103  # macOS allows 104 bytes with the end mark, Linux 108
 
 
 class RunFolder(NamedTuple):
@@ -20,8 +24,16 @@ class RunFolder(NamedTuple):
 
     @property
     def socket(self) -> Path:
-        """Where it listens."""
-        return self.path / "app-server.sock"
+        """Where it listens: in the folder, or in one with a shorter name.
+
+        Raises:
+            FerruleError: The shorter one is somebody else's.
+        """
+        usual = self.path / "app-server.sock"
+        if len(os.fsencode(usual)) <= _LONGEST_SOCKET:
+            return usual
+        name = hashlib.sha256(os.fsencode(self.path)).hexdigest()[:16]
+        return _short_folder() / f"{name}.sock"
 
     @property
     def url(self) -> str:
@@ -56,6 +68,18 @@ class RunFolder(NamedTuple):
             yield
         finally:
             os.close(lock)
+
+
+def _short_folder() -> Path:
+    folder = Path("/tmp") / f"ferrule-{os.geteuid()}"  # noqa: S108 -- its owner is looked at
+    folder.mkdir(mode=0o700, exist_ok=True)
+    status = folder.lstat()
+    if status.st_uid != os.geteuid() or not stat.S_ISDIR(status.st_mode) or status.st_mode & 0o077:
+        raise FerruleError(
+            f"{folder} is not a folder of yours alone, and the home's name is too long for a "
+            "socket: remove it, or take a home with a shorter name"
+        )
+    return folder
 
 
 def run_folder(home: Path) -> RunFolder:
