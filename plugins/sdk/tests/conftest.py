@@ -196,8 +196,9 @@ def run():
 
 @pytest.fixture
 def codex() -> Path:
-    """The real Codex, where it is installed."""
-    found = os.environ.get("CODEX_BINARY", "")
-    if not Path(found).is_file():
-        pytest.skip("CODEX_BINARY names no Codex")
-    return Path(found)
+    """The real Codex, where npm's `@openai/codex` is installed."""
+    modules = Path(os.environ.get("FERRULE_TEST_NODE_MODULES", "node_modules"))
+    found = sorted(modules.glob("@openai/codex*/vendor/*/bin/codex"))
+    if not found:
+        pytest.skip(f"no codex in {modules} (set FERRULE_TEST_NODE_MODULES)")
+    return found[0]

@@ -1,4 +1,4 @@
-"""The library drives the real Codex as it drives Ferrule; needs CODEX_BINARY."""
+"""The library drives the real Codex as it drives Ferrule."""
 
 from __future__ import annotations
 
