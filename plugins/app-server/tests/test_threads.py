@@ -196,3 +196,19 @@ def test_a_command_of_the_user_is_a_turn_of_its_own(serve):
         await client.told("turn/completed")
 
     serve(talk)
+
+
+def test_a_thread_that_is_being_closed_is_opened_anew(serve, answering):
+    async def talk(hub):
+        client = await hub.client()
+        thread_id, _ = await conversation(client, "a")
+        about = {"threadId": thread_id}
+        away = await client.ask("thread/archive", about)
+        resuming = await client.ask("thread/resume", about)
+        assert await client.reply(away) == {}
+        with pytest.raises(Exception, match="is archived"):
+            await client.reply(resuming)
+        await client.call("thread/unarchive", about)
+        assert (await client.call("thread/resume", about))["thread"]["id"] == thread_id
+
+    serve(talk)

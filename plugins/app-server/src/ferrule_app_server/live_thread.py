@@ -50,6 +50,7 @@ class LiveThread:
         self._left_at = time.monotonic()
         self._announcing = 0
         self._announced = anyio.Event()
+        self.is_closing = False
         self._is_put_away = False
 
     @property
@@ -128,6 +129,7 @@ class LiveThread:
         Args:
             is_put_away: Clients are told that the thread is archived or deleted, not just closed.
         """
+        self.is_closing = True
         self._is_put_away = is_put_away
         await self.session.close()
         await self.closed.wait()

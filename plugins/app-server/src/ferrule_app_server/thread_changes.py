@@ -58,18 +58,23 @@ async def _put_away(
     """Close a thread where it is open, then have the store do something with it."""
     server, thread_id = server_of(call), str(call.params["threadId"])
     check_id(thread_id)
-    live = server.threads.get(thread_id)
-    if live is not None:
-        await live.close(is_put_away=True)
-    ephemeral = live is not None and live.session.thread["ephemeral"]
-    try:
-        if not ephemeral:
-            change(thread_id)
-    except ThreadNotFoundError:
-        if live is None:  # an open one may not have been written yet
-            raise RpcError(f"no rollout found for thread id {thread_id}") from None
+    async with server.threads.hold(thread_id):
+        live = server.threads.get(thread_id)
+        if live is not None:
+            await live.close(is_put_away=True)
+        if live is None or not live.session.thread["ephemeral"]:
+            _change_stored(change, thread_id, was_open=live is not None)
     _tell_after(call, event, {"threadId": thread_id})
     return {}
+
+
+def _change_stored(change: Callable[[str], None], thread_id: str, *, was_open: bool) -> None:
+    """Have the store do something with a thread; an open one may not have been written yet."""
+    try:
+        change(thread_id)
+    except ThreadNotFoundError:
+        if not was_open:
+            raise RpcError(f"no rollout found for thread id {thread_id}") from None
 
 
 async def _unarchive(call: RpcCall) -> Mapping[str, object]:

@@ -36,20 +36,21 @@ async def _start(call: RpcCall) -> Mapping[str, object]:
 async def _resume(call: RpcCall) -> Mapping[str, object]:
     server, thread_id = server_of(call), str(call.params["threadId"])
     check_id(thread_id, "session")
-    live = server.threads.get(thread_id)
+    live = await server.threads.settled(thread_id)
+    turns = None
     if live is None:
         stored = find_stored(server, thread_id)
         options = options_for(server, call.params, cwd=stored.cwd)._replace(inherits=True)
+        turns = server.stored_turns(thread_id)
         live = await server.threads.open(
-            thread_id,
-            lambda: server.kernel.threads.resume(thread_id, options),
-            len(server.stored_turns(thread_id)),
+            thread_id, lambda: server.kernel.threads.resume(thread_id, options), len(turns)
         )
         live.describe_as(stored)
         params = {"threadId": thread_id, "status": live.status}
         server.broadcast("thread/status/changed", params)
     connection = client_of(call)
-    turns = live.turns()
+    if turns is None or not live.timeline.is_untouched:
+        turns = live.turns()
     live.follow(connection)
     usage = live.usage
     after_reply(lambda: live.catch_up(connection, usage))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -11,7 +12,7 @@ from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.serving import RpcError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
     from ferrule_app_server.connection import ClientConnection
     from ferrule_app_server.server import AppServer
@@ -27,7 +28,7 @@ class ThreadShelf:
         self._server = server
         self._unload_after_s = unload_after_s
         self._threads: dict[str, LiveThread] = {}
-        self._opening: dict[str, anyio.Event] = {}
+        self._held: dict[str, anyio.Event] = {}
 
     def __iter__(self) -> Iterator[LiveThread]:
         return iter(list(self._threads.values()))
@@ -35,6 +36,28 @@ class ThreadShelf:
     def get(self, thread_id: str) -> LiveThread | None:
         """Return an open thread."""
         return self._threads.get(thread_id)
+
+    async def settled(self, thread_id: str) -> LiveThread | None:
+        """Return an open thread; one that is being closed is waited for, and is none."""
+        while thread_id in self._held:
+            await self._held[thread_id].wait()
+        thread = self._threads.get(thread_id)
+        if thread is not None and thread.is_closing:
+            await thread.closed.wait()
+            return None
+        return thread
+
+    @asynccontextmanager
+    async def hold(self, thread_id: str) -> AsyncIterator[None]:
+        """Keep others from opening a thread or putting it away; one client at a time."""
+        while thread_id in self._held:
+            await self._held[thread_id].wait()
+        released = self._held[thread_id] = anyio.Event()
+        try:
+            yield
+        finally:
+            del self._held[thread_id]
+            released.set()
 
     def require(self, thread_id: str) -> LiveThread:
         """Return an open thread.
@@ -52,16 +75,8 @@ class ThreadShelf:
         self, thread_id: str, opens: Callable[[], Awaitable[Session]], stored_turns: int
     ) -> LiveThread:
         """Open a stored thread, or return it where another client opens it already."""
-        while thread_id in self._opening:
-            await self._opening[thread_id].wait()
-        if thread_id in self._threads:
-            return self._threads[thread_id]
-        event = self._opening[thread_id] = anyio.Event()
-        try:
-            return self.add(await opens(), stored_turns)
-        finally:
-            del self._opening[thread_id]
-            event.set()
+        async with self.hold(thread_id):
+            return self._threads.get(thread_id) or self.add(await opens(), stored_turns)
 
     def add(self, session: Session, stored_turns: int) -> LiveThread:
         """Keep a session; its events are passed on from the next turn of the loop on."""

@@ -42,6 +42,11 @@ class Timeline:
         """Id of the running turn."""
         return None if self._turn is None else self._turn["id"]
 
+    @property
+    def is_untouched(self) -> bool:
+        """Whether no turn has begun since the thread was opened."""
+        return not self._last
+
     def take(self, method: str, params: Mapping[str, Any]) -> None:
         """Follow an event."""
         if method in _FIELDS:
