@@ -107,8 +107,8 @@ def test_a_thread_that_nobody_follows_is_put_away_after_a_while(serve, model_ser
 
 def test_a_slow_reader_gets_fewer_deltas_and_all_else(serve, model_server):
     call = function_call("update_plan", {"plan": [{"step": "a", "status": "pending"}]})
-    many = {"deltas": {"count": 20_000, "text": "x ", "per_chunk": 50}}
-    model_server.play([[call], many])
+    words = message(" ".join(f"word{number}" for number in range(300)))
+    model_server.play([[call], {"items": [words], "delta_delay": 0.002}])
 
     async def talk(hub):
         slow, quick = await hub.client(), await hub.client()

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _HIGH_WATER: Final = 1024
 """So many messages may wait; whoever can wait then does."""
+_MERGE_FROM: Final = 16
+"""With fewer messages waiting the reader is not slow, and gets every delta as it came."""
 _MERGE_LIMIT: Final = 64 * 1024
 _Key = tuple[object, ...]
 
@@ -134,7 +136,7 @@ class Outbox:
     def _merged(self, key: _Key, message: Message) -> bool:
         """Add a delta to the one of the same item that still waits; those sent to others stay."""
         waiting = self._latest.get(key)
-        if waiting is None:
+        if waiting is None or len(self._letters) < _MERGE_FROM:
             return False
         old = cast("Mapping[str, object]", waiting.message["params"])
         new = cast("Mapping[str, object]", message["params"])
