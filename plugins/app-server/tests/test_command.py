@@ -110,3 +110,32 @@ def test_a_message_too_long_is_refused_without_being_kept(app_server):
         refused = server.frame()
         assert refused["error"]["code"] == -32700
         assert server.call(1, "thread/loaded/list", {})["data"] == []
+
+
+def test_a_killed_server_leaves_everything_that_was_told(app_server, model_server):
+    steps = [function_call("exec_command", {"cmd": f"echo {n}"}, call_id=f"c{n}") for n in range(3)]
+    model_server.play([[steps[0]], [steps[1]], [steps[2]], {"hang": True}])
+    told = []
+    with app_server() as server:
+        server.initialize()
+        options = {"sandbox": "danger-full-access", "approvalPolicy": "never"}
+        thread_id = server.call(1, "thread/start", options)["thread"]["id"]
+        content = [{"type": "text", "text": "hi"}]
+        server.send(
+            {
+                "id": 2,
+                "method": "turn/start",
+                "params": {"threadId": thread_id, "input": content},
+            }
+        )
+        while len(told) < 4:
+            frame = server.until(lambda frame: frame.get("method") == "item/completed")
+            told.append(frame["params"]["item"])
+        server.process.kill()
+        server.process.wait()
+    with app_server() as server:
+        server.initialize()
+        thread = server.call(1, "thread/resume", {"threadId": thread_id})["thread"]
+        assert thread["turns"][0]["items"][: len(told)] == told
+        assert thread["turns"][0]["status"] == "interrupted"
+        assert thread["status"] == {"type": "idle"}
