@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
+import anyio
+
 from ferrule_testkit.model_items import function_call, message, reasoning
 
 LONG = {"items": [message("one two three four five six seven eight")], "delta_delay": 0.15}
@@ -52,6 +56,27 @@ def test_the_reply_comes_before_what_it_announces(serve, model_server):
             assert about[:2] == ["reply", "thread/started"]
             assert about.index("turn/started") > about.index("reply", 1)
             client.frames.clear()
+
+    serve(talk)
+
+
+def test_nothing_of_a_turn_is_told_before_its_reply_was_taken(serve, model_server):
+    model_server.play([[message("hi")]])
+
+    async def talk(hub):
+        client = await hub.client()
+        thread_id = await client.thread()
+        await client.told("thread/started")
+        client.is_reading = False
+        turn_id = await client.turn(thread_id)
+        with anyio.fail_after(10):
+            while not model_server.requests:
+                await anyio.sleep(0.01)
+        taken_at = time.time_ns() // 1_000_000
+        client.read_on()
+        started = await client.until(lambda each: each.get("method") == "turn/started")
+        assert started["params"]["turn"]["id"] == turn_id
+        assert started["emittedAtMs"] >= taken_at
 
     serve(talk)
 
