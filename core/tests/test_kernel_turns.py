@@ -28,7 +28,8 @@ def test_a_plain_turn_tells_everything_in_order(bench, stage):
     ]
     (item,) = bench.items("agentMessage")
     assert (item["id"], item["text"]) == ("m1", "Hello.")
-    assert bench.of("turn/completed")[0]["turn"]["status"] == "completed"
+    ended = bench.of("turn/completed")[0]["turn"]
+    assert (ended["status"], ended["items"]) == ("completed", [item])
 
 
 def test_a_call_is_answered_in_the_next_request(bench, stage):

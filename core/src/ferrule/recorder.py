@@ -97,8 +97,8 @@ class Recorder:
         }
         self.emit(cast("Event", {"method": "item/started", "params": params}))
 
-    def item_completed(self, item: ThreadItem) -> None:
-        """Tell that an item of the running turn is final."""
+    def item_completed(self, item: ThreadItem) -> ThreadItem:
+        """Tell that an item of the running turn is final; returns it as it was told."""
         params = {
             "threadId": self.thread_id,
             "turnId": self.turn_id,
@@ -106,6 +106,7 @@ class Recorder:
             "completedAtMs": now_ms(),
         }
         self.emit(cast("Event", {"method": "item/completed", "params": params}))
+        return cast("ThreadItem", params["item"])
 
     def delta(self, method: str, item_id: str, delta: str, index: int | None = None) -> None:
         """Tell a piece of a running item."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ferrule.conversation import Conversation
     from ferrule.session_parts import SessionParts
     from ferrule_hookspecs.history import CallItem, HistoryItem, MessageItem
-    from ferrule_hookspecs.items import AgentMessageItem, ReasoningItem
+    from ferrule_hookspecs.items import AgentMessageItem, ReasoningItem, ThreadItem
     from ferrule_hookspecs.provider import ModelEvent
     from ferrule_hookspecs.threads import TokenUsage
 
@@ -140,8 +140,7 @@ class StreamReader:
         done: AgentMessageItem = {"type": "agentMessage", "id": shown, "text": text}
         if phase := item.get("phase"):
             done["phase"] = phase
-        self._sample.answer = done
-        self._complete(done)
+        self._sample.answer = cast("AgentMessageItem", self._complete(done))
 
     def _finish_other(self, item: dict[str, object]) -> None:
         """Show what the provider did by itself; what nobody knows is left out."""
@@ -162,11 +161,11 @@ class StreamReader:
         self._sample.items.append(item)
         self._conversation.append(item)
 
-    def _complete(self, item: AgentMessageItem | ReasoningItem) -> None:
+    def _complete(self, item: AgentMessageItem | ReasoningItem) -> ThreadItem:
         if self._current is None:
             self._recorder.item_started(item)
-        self._recorder.item_completed(item)
         self._current = None
+        return self._recorder.item_completed(item)
 
 
 def _item_id(given: str | None) -> str:

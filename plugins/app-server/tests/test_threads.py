@@ -40,6 +40,10 @@ def test_turns_and_items_are_read_page_by_page(serve, answering, ephemeral):
         items = await client.call("thread/items/list", {**about, "turnId": turns[1]})
         kinds = [entry["item"]["type"] for entry in items["data"]]
         assert kinds == ["userMessage", "agentMessage"]
+        assert all(
+            entry["startedAtMs"] <= entry["completedAtMs"] == entry["item"]["completedAtMs"]
+            for entry in items["data"]
+        )
         wanted = [items["data"][1]["item"]["id"]]
         read = await client.call(
             "thread/items/read", {**about, "turnId": turns[1], "itemIds": wanted}

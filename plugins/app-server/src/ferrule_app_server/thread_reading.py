@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ferrule_app_server.server import AppServer
+    from ferrule_hookspecs.items import ThreadItem
     from ferrule_hookspecs.store import ThreadSummary
     from ferrule_hookspecs.threads import Thread, Turn
 
@@ -142,10 +143,16 @@ async def _items_read(call: RpcCall) -> Mapping[str, object]:
 
 def _entries(call: RpcCall) -> list[dict[str, Any]]:
     return [
-        {"turnId": turn["id"], "item": item}
+        {"turnId": turn["id"], "item": item, **_times(item)}
         for turn in _turns(server_of(call), str(call.params["threadId"]))
         for item in turn["items"]
     ]
+
+
+def _times(item: ThreadItem) -> dict[str, object]:
+    """Say beside an item, too, when it began and ended; where that was stored."""
+    stored = cast("Mapping[str, object]", item)
+    return {name: stored[name] for name in ("startedAtMs", "completedAtMs") if name in stored}
 
 
 def _key(entry: Mapping[str, Any]) -> str:
