@@ -20,6 +20,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "models": "ferrule-models",
         "notify": "ferrule-notify",
         "rules": "ferrule-rules",
+        "shell": "ferrule-shell",
         "turn_diff": "ferrule-turn-diff",
     },
     "ferrule.tools": {

@@ -80,6 +80,7 @@ class Shell:
         self.context = context
         self.exec_tool = ExecCommand(plugin)
         self.stdin_tool = WriteStdin(plugin)
+        self.thread_id = plugin.thread_id
         self._calls = 0
 
     async def exec(self, cmd: str, **arguments) -> ToolResult:

@@ -49,6 +49,11 @@ class Terminals:
             command.last_used = time.monotonic()
         return command
 
+    def running_on(self) -> list[RunningCommand]:
+        """The commands that outlive their calls and have not ended, oldest first."""
+        commands = self._commands.values()
+        return [each for each in commands if each.is_detached and each.exit_code is None]
+
     def forget(self, command: RunningCommand) -> None:
         """Drop a command whose end the model knows."""
         self._commands.pop(command.session_id, None)
@@ -106,3 +111,9 @@ def terminals_of(context: PluginContext) -> Terminals:
     if found is None:
         found = _by_session[key] = Terminals(key)
     return found
+
+
+def background_of(thread_id: str) -> list[RunningCommand]:
+    """Return the commands that a thread left running; none where it is not open."""
+    found = _by_session.get(thread_id)
+    return [] if found is None else found.running_on()
