@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ferrule_hookspecs.errors import ToolError
@@ -64,6 +65,7 @@ class ClientTool(Tool):
             "arguments": _thawed(call.arguments),
         }
         request = {"id": 0, "method": "item/tool/call", "params": params}
+        asked = time.monotonic()
         answer = await context.ask_client(cast("ServerRequest", request))
         contents = _contents(answer)
         success = answer.get("success") is True
@@ -73,6 +75,7 @@ class ClientTool(Tool):
                 "status": "completed" if success else "failed",
                 "contentItems": contents,
                 "success": success,
+                "durationMs": int((time.monotonic() - asked) * 1000),
             },
         )
         return ToolResult([_for_model(part) for part in contents], success, item)

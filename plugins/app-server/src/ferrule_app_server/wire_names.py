@@ -12,9 +12,6 @@ if TYPE_CHECKING:
 
     from ferrule_hookspecs.policies import ApprovalPolicy, SandboxPolicy
 
-_REVIEWERS: Final = frozenset({"user", "auto_review", "guardian_subagent"})
-
-
 _SANDBOX_DEFAULTS: Final[Mapping[str, Mapping[str, object]]] = {
     "readOnly": {"networkAccess": False},
     "workspaceWrite": {
@@ -48,8 +45,8 @@ def approval_policy(policy: ApprovalPolicy) -> ApprovalPolicy:
 
 
 def reviewer(name: str) -> str:
-    """Return a reviewer that clients know: any that is no person reviews automatically."""
-    return name if name in _REVIEWERS else "auto_review"
+    """Return a reviewer in a word that clients know: the user, or one that reviews by itself."""
+    return "user" if name == "user" else "auto_review"
 
 
 def settings(fields: Mapping[str, object]) -> dict[str, object]:
