@@ -4,7 +4,8 @@ import subprocess
 
 import pytest
 
-from ferrule.policy import decide, resolve_policy
+from ferrule.policy import resolve_policy
+from ferrule_hookspecs.evaluator import decide
 
 CONFINED = {"type": "workspaceWrite", "excludeSlashTmp": True, "excludeTmpdirEnvVar": True}
 FREE = ("index", "index.lock", "HEAD", "COMMIT_EDITMSG", "packed-refs", "objects/ab/cd")
@@ -43,7 +44,12 @@ def repository(tmp_path):
 
 
 def refused(policy, *paths):
-    return [str(path) for path in paths if decide(policy, "write", str(path)) is not None]
+    """The paths that may not be written, replaced or removed."""
+    return [
+        str(path)
+        for path in paths
+        if decide(policy, "write", str(path)) or decide(policy, "rename", str(path))
+    ]
 
 
 @pytest.mark.parametrize("name", FREE)

@@ -1,7 +1,7 @@
 """The kernel's own file access for tools: local files under the policy of the attempt.
 
 What a backend enforces for commands is decided here for tools that run in the kernel's process, by
-the same resolver and evaluator.
+the same resolver and the same evaluator.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from ferrule.file_batch import FileBatch
 from ferrule.folder_walk import open_folder
-from ferrule.policy import decide, decide_canonical
+from ferrule_hookspecs.evaluator import canonical, decide, decide_canonical
 from ferrule_hookspecs.sandbox import (
     Denial,
     DirectoryEntry,
@@ -27,6 +27,8 @@ from ferrule_hookspecs.tools import SandboxDeniedError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ferrule_hookspecs.evaluator import Operation
+
 _LARGE: Final = 1024 * 1024  # below it a thread costs more than the work
 
 
@@ -38,8 +40,15 @@ class LocalFiles:
         self._policy = policy
 
     def check(self, operation: Literal["read", "write"], path: str) -> Denial | None:
-        """Tell what the policy would refuse, without touching the file."""
-        return decide(self._policy, operation, path)
+        """Tell what the policy would refuse, without touching the file.
+
+        A link that would be written is judged twice: as the file it leads to and as the name it is,
+        because an edit may put another file in its place.
+        """
+        denial = decide(self._policy, operation, path)
+        if denial is None and operation == "write":
+            denial = decide(self._policy, "remove", path)
+        return denial
 
     async def stat(self, path: str) -> FileStat | None:
         """Look at a path; None when nothing is there."""
@@ -61,7 +70,7 @@ class LocalFiles:
             SandboxDeniedError: The policy refuses.
             OSError: There is no such file, or it is not a regular one.
         """
-        place = _canonical(path)
+        place = canonical(path, "read")
         self._allow("read", path, place)
         size = os.stat(place).st_size
         if min(size, size if limit is None else limit) < _LARGE:
@@ -77,7 +86,7 @@ class LocalFiles:
             SandboxDeniedError: The policy refuses.
             OSError: There is no such folder.
         """
-        place = _canonical(path)
+        place = canonical(path, "read")
         self._allow("read", path, place)
         with os.scandir(place) as entries:
             return sorted(map(_entry, entries), key=lambda entry: entry.name)
@@ -89,7 +98,7 @@ class LocalFiles:
             SandboxDeniedError: The policy refuses one of them.
             OSError: One of them failed.
         """
-        placed = [(_place(edit), edit) for edit in edits]
+        placed = [(canonical(edit.path, _operation(edit)), edit) for edit in edits]
         for place, edit in placed:
             self._allow("write", edit.path, place)
         batch = FileBatch(placed)
@@ -104,23 +113,14 @@ class LocalFiles:
 
     def _allow(self, operation: Literal["read", "write"], path: str, place: str) -> None:
         """Judge a path as it was named and the canonical place that will be used for it."""
-        denial = decide(self._policy, operation, path) or decide_canonical(
-            self._policy, operation, place
-        )
+        denial = self.check(operation, path) or decide_canonical(self._policy, operation, place)
         if denial is not None:
             raise SandboxDeniedError(denial)
 
 
-def _canonical(path: str) -> str:
-    return os.path.realpath(path)
-
-
-def _place(edit: FileEdit) -> str:
-    """Return the canonical path an edit works on: writing follows a link, removing does not."""
-    if isinstance(edit, WriteFile):
-        return os.path.realpath(edit.path)
-    parent, name = os.path.split(os.path.abspath(edit.path))
-    return os.path.join(os.path.realpath(parent), name)
+def _operation(edit: FileEdit) -> Operation:
+    """Writing follows a link, removing does not."""
+    return "write" if isinstance(edit, WriteFile) else "remove"
 
 
 def _read(path: str, limit: int | None) -> bytes:

@@ -12,7 +12,8 @@ import os
 import re
 from typing import Final
 
-from ferrule.places import Places, is_empty, is_inside
+from ferrule.places import Places, is_empty
+from ferrule_hookspecs.evaluator import is_inside
 
 _POINTERS: Final = ("gitdir", "config.worktree")
 _TEXT_LIMIT: Final = 65_536

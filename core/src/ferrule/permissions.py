@@ -6,8 +6,13 @@ import json
 import os
 from typing import TYPE_CHECKING, Final
 
-from ferrule.places import is_inside
 from ferrule.protected_places import PROTECTED_NAMES, find_places
+from ferrule_hookspecs.evaluator import (
+    decide_canonical,
+    is_inside,
+    protected_place,
+    unreadable_place,
+)
 from ferrule_hookspecs.permissions import AdditionalPermissions
 
 if TYPE_CHECKING:
@@ -69,8 +74,8 @@ def missing(asked: AdditionalPermissions | None, policy: ResolvedPolicy) -> Addi
     write = {os.path.realpath(path) for path in asked.write}
     return AdditionalPermissions(
         asked.network and not policy.network,
-        tuple(sorted(path for path in read if _hiding(policy, path))),
-        tuple(sorted(path for path in write if not _is_writable(policy, path))),
+        tuple(sorted(path for path in read if unreadable_place(policy, path))),
+        tuple(sorted(path for path in write if decide_canonical(policy, "write", path))),
     )
 
 
@@ -81,7 +86,7 @@ def objection(wanted: AdditionalPermissions, policy: ResolvedPolicy, home: Path)
         if is_inside(path, settings):
             return f"{path} cannot be granted: the settings of Ferrule lie there"
     for path in wanted.read:
-        hidden = _hiding(policy, path)
+        hidden = unreadable_place(policy, path)
         if hidden != path:
             return f"{path} cannot be granted on its own; name all of {hidden}"
     for path in wanted.write:
@@ -96,10 +101,10 @@ def _objection_to_write(policy: ResolvedPolicy, path: str, readable: tuple[str, 
         return "that is the whole machine; name the folders that are needed"
     if any(is_inside(path, place) for place in _OF_THE_SYSTEM):
         return "it belongs to the system"
-    place = _protecting(policy, path)
+    place = protected_place(policy, path)
     if place is not None or set(path.split("/")) & set(PROTECTED_NAMES):
         return f"{place or path} is protected"
-    hidden = _hiding(policy, path)
+    hidden = unreadable_place(policy, path)
     if hidden is not None and hidden not in readable:
         return f"{hidden} holds credentials"
     if not os.path.isdir(path):
@@ -130,20 +135,3 @@ def widened(policy: ResolvedPolicy, granted: AdditionalPermissions, home: Path) 
         deny_read=tuple(path for path in policy.deny_read if path not in granted.read),
         network=policy.network or granted.network,
     )
-
-
-def _is_writable(policy: ResolvedPolicy, path: str) -> bool:
-    inside = any(is_inside(path, root.path) for root in policy.writable_roots)
-    return inside and _protecting(policy, path) is None
-
-
-def _protecting(policy: ResolvedPolicy, path: str) -> str | None:
-    places = (
-        place for root in policy.writable_roots for place in (*root.read_only, *root.forbidden)
-    )
-    return next((place for place in places if is_inside(path, place)), None)
-
-
-def _hiding(policy: ResolvedPolicy, path: str) -> str | None:
-    """The place that must not be read in which a path lies."""
-    return next((place for place in policy.deny_read if is_inside(path, place)), None)

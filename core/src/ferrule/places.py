@@ -6,6 +6,7 @@ import os
 import stat
 from dataclasses import dataclass, field
 
+from ferrule_hookspecs.evaluator import is_inside
 from ferrule_hookspecs.sandbox import WritableRoot
 
 
@@ -46,11 +47,6 @@ class Places:
             tuple(sorted(self.forbidden)),
             tuple(sorted(self.pinned - self.read_only - {self.root})),
         )
-
-
-def is_inside(path: str, folder: str) -> bool:
-    """Whether a canonical path is a folder or lies below it."""
-    return path == folder or path.startswith(folder if folder == "/" else folder + "/")
 
 
 def is_empty(folder: str) -> bool:

@@ -1,27 +1,28 @@
-"""The one resolver and the one evaluator of sandbox policies.
+"""The one resolver of sandbox policies.
 
 `resolve_policy` turns what clients name into what it means on this machine, for every command anew,
-because commands change the workspace. `decide` answers for file tools what a backend enforces for
-commands.
+because commands change the workspace. What the result allows is said by `decide` of
+`ferrule_hookspecs.evaluator`.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from ferrule.git_places import protect_git_folder
-from ferrule.places import Places, is_inside
+from ferrule.places import Places
 from ferrule.protected_places import find_places, find_scratch_places
 from ferrule.secret_places import matching_paths, secret_places
 from ferrule_hookspecs.errors import ConfigError
+from ferrule_hookspecs.evaluator import is_inside
 from ferrule_hookspecs.policies import (
     SANDBOX_MODES,
     SandboxMode,
     SandboxPolicy,
     WorkspaceWrite,
 )
-from ferrule_hookspecs.sandbox import Denial, ResolvedPolicy, WritableRoot
+from ferrule_hookspecs.sandbox import ResolvedPolicy, WritableRoot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -178,55 +179,3 @@ def _add_linked_repositories(found: list[Places]) -> None:
             holder = Places(folder)
             found.append(holder)
         protect_git_folder(holder, folder)
-
-
-def decide(policy: ResolvedPolicy, operation: Literal["read", "write"], path: str) -> Denial | None:
-    """Tell what a policy refuses; None when it allows the operation.
-
-    Symbolic links are followed as far as the path exists. A link that would be written is judged
-    twice: as the name it is and as the file it leads to.
-    """
-    if policy.unconfined:
-        return None
-    target = os.path.realpath(path)
-    parent, name = os.path.split(os.path.abspath(path))
-    itself = os.path.join(os.path.realpath(parent), name)
-    return decide_canonical(policy, operation, target) or decide_canonical(
-        policy, operation, itself
-    )
-
-
-def decide_canonical(
-    policy: ResolvedPolicy, operation: Literal["read", "write"], path: str
-) -> Denial | None:
-    """Judge a canonical path by its letters alone, for callers that then follow no link."""
-    if policy.unconfined:
-        return None
-    denial = _denied_read(policy, path)
-    if denial is None and operation == "write":
-        denial = _denied_write(policy, path)
-    return denial
-
-
-def _denied_read(policy: ResolvedPolicy, path: str) -> Denial | None:
-    for denied in policy.deny_read:
-        if is_inside(path, denied):
-            return Denial("read", f"{path} holds credentials and may not be read", path)
-    return None
-
-
-def _denied_write(policy: ResolvedPolicy, path: str) -> Denial | None:
-    if policy.mode == "read-only":
-        return Denial("write", f"{path} may not be written: the sandbox is read-only", path)
-    holders = [root for root in policy.writable_roots if is_inside(path, root.path)]
-    if not holders:
-        return Denial(
-            "write", f"{path} may not be written: it lies outside of the writable folders", path
-        )
-    for root in holders:
-        for place in (*root.read_only, *root.forbidden):
-            if is_inside(path, place):
-                return Denial("write", f"{path} may not be written: {place} is protected", path)
-        if path in root.pinned or path == root.path:
-            return Denial("write", f"{path} may not be replaced or removed", path)
-    return None

@@ -12,16 +12,18 @@ import os
 import re
 from typing import TYPE_CHECKING, Final
 
+from ferrule_hookspecs.evaluator import decide
 from ferrule_hookspecs.sandbox import CommandResult, Denial, ResolvedPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _TAIL: Final = 64 * 1024
+_BUSY: Final = "device or resource busy"  # of a name that holds something protected
 _BAD_SYSTEM_CALL: Final = 128 + 31
 _REFUSAL: Final = re.compile(
     r"(?P<before>[^\n]*?)(?P<reason>read-only file system|operation not permitted"
-    r"|permission denied|device or resource busy)(?P<after>[^\n]*)",
+    rf"|permission denied|{_BUSY})(?P<after>[^\n]*)",
     re.IGNORECASE,
 )
 _PATH: Final = re.compile(r"(?:^|[\s'\"`:(\[=‘“])((?:/|\.{1,2}/|~/)?[\w@%+=.,\-/~]+)")
@@ -73,26 +75,15 @@ def _paths(policy: ResolvedPolicy, line: str) -> Iterator[str]:
 
 
 def _judge(policy: ResolvedPolicy, path: str, reason: str) -> Denial | None:
-    """Compare a path with the policy, and rule out that the file's own permissions refuse it."""
-    canonical = os.path.realpath(path)
-    for denied in policy.deny_read:
-        if _is_inside(canonical, denied):
-            return Denial("read", f"{canonical} may not be read in the sandbox", canonical)
-    if _is_writable(policy, canonical) or canonical.startswith(("/dev/", "/proc/")):
+    """Ask the evaluator about a path, and rule out that the file's own permissions refuse it."""
+    denial = decide(policy, "read", path)
+    if denial is not None:
+        return denial
+    denial = decide(policy, "rename" if reason == _BUSY else "write", path)
+    if denial is None or denial.path is None or denial.path.startswith(("/dev/", "/proc/")):
         return None
-    existing = canonical if os.path.lexists(canonical) else os.path.dirname(canonical)
+    parent = os.path.dirname(denial.path)
+    existing = denial.path if os.path.lexists(denial.path) else parent
     if reason == "permission denied" and not os.access(existing, os.W_OK):
         return None
-    if not os.path.lexists(os.path.dirname(canonical)):
-        return None
-    return Denial("write", f"{canonical} may not be written in the sandbox", canonical)
-
-
-def _is_writable(policy: ResolvedPolicy, path: str) -> bool:
-    roots = [root for root in policy.writable_roots if _is_inside(path, root.path)]
-    places = [place for root in roots for place in (*root.read_only, *root.forbidden)]
-    return bool(roots) and not any(_is_inside(path, place) for place in places)
-
-
-def _is_inside(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
+    return denial if os.path.lexists(parent) else None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
+from ferrule_hookspecs.evaluator import is_inside
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -18,7 +20,7 @@ def has_scratch(policy: ResolvedPolicy, env: Mapping[str, str], *more: str) -> b
     """Whether the temporary folder of a command may be written; `more` may be, too."""
     folder = os.path.realpath(env.get("TMPDIR") or _DEFAULT)
     places = (*more, *(root.path for root in policy.writable_roots))
-    return any(folder == place or folder.startswith(place.rstrip("/") + "/") for place in places)
+    return any(is_inside(folder, place) for place in places)
 
 
 def with_scratch(env: Mapping[str, str], folder: str) -> dict[str, str]:

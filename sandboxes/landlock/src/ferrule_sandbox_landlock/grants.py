@@ -12,6 +12,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from ferrule_hookspecs.errors import PolicyUnenforceableError
+from ferrule_hookspecs.evaluator import is_inside
 from ferrule_sandbox_landlock.ruleset import READ, READ_DIR, USE_DEVICE, WRITE, Ruleset
 
 if TYPE_CHECKING:
@@ -80,8 +81,3 @@ def _refuse_overlap(denied: Sequence[str], roots: Sequence[str]) -> None:
                     f"the sandbox landlock cannot keep {path} unreadable while commands may write"
                     f" {root}; work in another folder, ask for read-only, or install bubblewrap"
                 )
-
-
-def is_inside(path: str, folder: str) -> bool:
-    """Whether a path is a folder or lies in it, by its letters."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -1,8 +1,8 @@
-"""The evaluator: what file tools may touch."""
+"""The evaluator: what a policy says about an operation."""
 
 import pytest
 
-from ferrule.policy import decide
+from ferrule_hookspecs.evaluator import decide
 from ferrule_hookspecs.sandbox import ResolvedPolicy, WritableRoot
 
 
@@ -38,7 +38,6 @@ def test_the_workspace_may_be_written_and_everything_read(policy, place):
         "workspace/kept/file",
         "workspace/absent",
         "workspace/absent/deep",
-        "workspace",
         "secret/key",
     ],
 )
@@ -63,9 +62,39 @@ def test_a_link_out_of_the_workspace_may_not_be_written_through(policy, place):
     assert decide(policy, "write", str(place / "workspace" / "file"))
 
 
-def test_a_link_back_into_the_workspace_may_not_be_replaced_from_outside(policy, place):
+def test_a_link_back_into_the_workspace_may_be_written_through_but_not_replaced(policy, place):
     (place / "outside" / "door").symlink_to(place / "workspace" / "file")
-    assert decide(policy, "write", str(place / "outside" / "door"))
+    assert decide(policy, "write", str(place / "outside" / "door")) is None
+    assert decide(policy, "remove", str(place / "outside" / "door"))
+
+
+@pytest.mark.parametrize("operation", ["create", "remove", "rename"])
+@pytest.mark.parametrize("name", ["workspace", "workspace/holder"])
+def test_a_root_and_what_holds_something_protected_stay_where_they_are(place, operation, name):
+    workspace = place / "workspace"
+    root = WritableRoot(
+        str(workspace), (str(workspace / "holder" / "kept"),), (), (str(workspace / "holder"),)
+    )
+    policy = ResolvedPolicy("workspace-write", str(workspace), (root,))
+    assert decide(policy, operation, str(place / name))
+    assert decide(policy, "write", str(place / name / "new")) is None
+
+
+def test_protection_by_one_root_holds_in_all(place):
+    """A root inside another one opens nothing that the outer one protects."""
+    outer, inner = str(place / "workspace"), str(place / "workspace" / "kept")
+    roots = (WritableRoot(outer, (inner,)), WritableRoot(inner))
+    policy = ResolvedPolicy("workspace-write", outer, roots)
+    assert decide(policy, "write", f"{inner}/file")
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_addresses_are_reached_with_the_network_and_services_never(place, network):
+    policy = ResolvedPolicy("read-only", str(place), network=network)
+    denial = decide(policy, "connect", "example.org:443")
+    assert (denial is None) == network
+    assert denial is None or denial.kind == "network"
+    assert decide(policy, "connect_unix", "/run/docker.sock")
 
 
 def test_read_only_refuses_every_write_and_says_why(place):
