@@ -6,25 +6,28 @@ not miss one. Where a variable may have one of several values, a command is retu
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from typing import TYPE_CHECKING, Final
 
+from ferrule_rules.code_calls import CODE_READERS, code_scripts
+from ferrule_rules.printing import filtered, printed_by
 from ferrule_rules.reading import (
     DEEPEST,
     MOST_COMMANDS,
     MOST_VALUES,
     SHELLS,
+    UNKNOWN,
     FoundCommand,
     Reading,
     Redirect,
     Word,
 )
+from ferrule_rules.run_options import is_run
 from ferrule_rules.strict import PlainCommand, read_plain
-from ferrule_rules.word_values import WordValues, glob_word, printed, text_of
-from ferrule_rules.words import ansi_c_text, brace_texts
+from ferrule_rules.word_values import WordValues, glob_word, text_of
+from ferrule_rules.words import SUBSCRIPT, ansi_c_text, brace_texts
 from ferrule_rules.wrappers import inner_of, program
+from ferrule_rules.written_files import WrittenFiles, renamed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,10 +41,15 @@ _DEEPEST_NODE: Final = 150
 _WRITES: Final = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 _COMMANDS: Final = frozenset({"command", "declaration_command", "unset_command"})
 _SOURCES: Final = frozenset({"source", "."})
+_LINE_READERS: Final = SHELLS | _SOURCES | {"at", "batch", "make", "gmake", "parallel"}
+"""Programs whose input is commands of a shell, more or less."""
+_READERS: Final = _LINE_READERS | CODE_READERS
+_BACKQUOTES: Final = re.compile(r"(?<!\\)`((?:[^`\\]|\\.)*)`", re.S)
+_PROMPT: Final = re.compile(r"PS[0-4]")
 _LINE_ESCAPE: Final = re.compile(r"\n[ \t]*\\(?=[^\n])")
 _KEYWORD: Final = re.compile(
     r"(^|[;&|(){}\n]|\b(?:then|do|else|elif|if|while|until)[ \t])[ \t]*"
-    r"(?:(?:!|time(?:[ \t]+-p)?|coproc)[ \t]+)+"
+    r"(?:(?:!|time(?:[ \t]+-p)?|coproc(?:[ \t]+\w+(?=[ \t]+[{(]))?)[ \t]+)+"
 )
 """Words before a command that the parser does not always know for what they are."""
 _BRACED: Final = re.compile(r"(?<![^\s;&|(){}`])\{[^\s{}]*,[^\s{}]*\}(?![^\s;&|()`])")
@@ -52,7 +60,9 @@ _ROUGH_QUOTES: Final = re.compile(r"['\"\\]")
 def read_all(script: str) -> Reading:
     """Find every command of a script."""
     try:
-        return _Reader().read(script)
+        reader = _Reader()
+        reader.read(script)
+        return reader.finished()
     except RecursionError:  # whatever bound was missed: what is not read is asked about
         return Reading((), is_whole=False)
 
@@ -61,7 +71,7 @@ def read_argv(argv: Sequence[str]) -> Reading:
     """Find every command that an argument list runs, itself included."""
     reader = _Reader()
     reader.add(FoundCommand(tuple(argv), text=" ".join(argv)))
-    return reader.reading()
+    return reader.finished()
 
 
 _parser: Parser | None = None
@@ -91,6 +101,7 @@ class _Reader:
         depth: int = 0,
         wrapped_in: tuple[str, ...] = (),
         budget: _Budget | None = None,
+        files: WrittenFiles | None = None,
     ) -> None:
         self._budget = budget or _Budget()
         self._found: list[FoundCommand] = []
@@ -99,6 +110,15 @@ class _Reader:
         self._depth = depth
         self._wrapped_in = wrapped_in
         self._words = WordValues()
+        self._files = files or WrittenFiles()
+
+    def finished(self) -> Reading:
+        """Add what is known at the end: which written files run, and which copied programs."""
+        for run in list(self._files.runs(self._found)):
+            self._read_text(run.text, run.runner)
+        for command in list(renamed(self._found)):
+            self.add(command)
+        return self.reading()
 
     def reading(self) -> Reading:
         return Reading(tuple(self._found), self._is_whole, self._has_errors)
@@ -146,11 +166,21 @@ class _Reader:
             fed_by = (program(before[0]),) if before else ()
             text = " ".join(command.argv)
             self.add(FoundCommand(command.argv, redirects, self._wrapped_in, text, fed_by))
-            if printing and program(command.argv[0]) in SHELLS:
-                self._read_text(printing, command.argv[0])
+            for word in command.argv:
+                if SUBSCRIPT.search(word):
+                    self._read_inner(f': "{word}"', "[")
+            name = program(command.argv[0])
+            if printing and name in _READERS:
+                self._read_text(printing, name)
             if is_piped:
                 before = command.argv
-                printing = _printed(before) or _filtered(printing, before)
+                self._note_tee(before, printing)
+                printing = printed_by(before) or filtered(printing, before)
+
+    def _note_tee(self, argv: Sequence[Word], text: Word) -> None:
+        if argv and argv[0] == "tee":
+            for word in argv[1:]:
+                self._files.note(word, text)
 
     def add(self, command: FoundCommand) -> None:
         """Note a command and everything it runs in turn."""
@@ -180,7 +210,9 @@ class _Reader:
         if self._depth >= DEEPEST or len(outer) >= DEEPEST:
             self._is_whole = False
             return
-        reading = _Reader(self._depth + 1, (*outer, wrapper), self._budget).read(script)
+        reading = _Reader(self._depth + 1, (*outer, wrapper), self._budget, self._files).read(
+            script
+        )
         self._is_whole = self._is_whole and reading.is_whole
         self._found.extend(reading.commands)
 
@@ -198,6 +230,8 @@ class _Reader:
                 self.add(FoundCommand((":",), redirects, self._wrapped_in, text_of(node)))
         elif kind == "pipeline":
             self._note_pipeline([child for child in children if child.type != "comment"])
+        else:
+            self._note_hidden(node, kind)
         if kind in _COMMANDS:
             self._note_command(node, (*redirects, *self._redirects(node)))
             redirects = ()
@@ -214,8 +248,36 @@ class _Reader:
         text = text_of(node)
         for argv in self._words.argvs(node, more):
             self.add(FoundCommand(argv, redirects, self._wrapped_in, text, fed_by))
-            if shell := _shell_among(argv):
-                self._note_fed_shell(node, shell)
+            if reader := _reader_among(argv):
+                self._note_fed_reader(node, reader)
+
+    def _note_hidden(self, node: Node, kind: str) -> None:
+        """Read commands in places where they do not look like it."""
+        if kind == "variable_assignment":
+            value = node.child_by_field_name("value")
+            if value is not None:
+                self._note_value(text_of(node.child_by_field_name("name")), value)
+        elif kind == "raw_string" and SUBSCRIPT.search(text_of(node)):
+            self._read_inner(f': "{text_of(node)[1:-1]}"', "[")
+        elif kind in ("heredoc_body", "expansion") or (
+            kind == "command_substitution" and "\\`" in text_of(node)
+        ):
+            start = node.prev_named_sibling if kind == "heredoc_body" else None
+            if set(text_of(start)) & set("'\"\\"):
+                return
+            for found in _BACKQUOTES.finditer(text_of(node)):
+                self._read_inner(found[1].replace("\\`", "`"), "`")
+
+    def _note_value(self, variable: str, value: Node) -> None:
+        """Read what a variable lets other programs run."""
+        if is_run(variable):
+            for script in self._words.of(value):
+                if script is not None:
+                    self._read_inner(script, variable)
+        elif _PROMPT.fullmatch(variable):
+            self._read_inner(f': "{text_of(value)[1:-1]}"', variable)
+        elif value.type == "process_substitution":
+            self._read_output(value.named_children, variable)
 
     def _note_split_body(self, node: Node, redirects: tuple[Redirect, ...]) -> None:
         """Read `env > x curl`: the parser takes words after a redirection for files, too."""
@@ -242,64 +304,114 @@ class _Reader:
 
     # --- what is fed into shells -----------------------------------------------------------
 
-    def _note_fed_shell(self, node: Node, name: str) -> None:
-        """Read here-strings and `<(echo …)` of a shell as scripts."""
+    def _note_fed_reader(self, node: Node, name: str) -> None:
+        """Read here-strings and `<(echo …)` of what runs its input as scripts."""
         for child in node.named_children:
+            part = child
+            if child.type == "file_redirect":
+                part = child.child_by_field_name("destination") or child
             if child.type == "herestring_redirect":
                 for value in self._words.of(child):
-                    if value is not None:
-                        self._read_inner(value, program(name))
-            elif child.type == "process_substitution":
-                for inner in child.named_children:
+                    self._read_text(value, name)
+            elif part.type == "process_substitution":
+                for inner in part.named_children:
                     self._read_output([inner], name)
 
     def _note_fed_body(self, node: Node) -> None:
-        """Read a here-document as a script where a shell reads it."""
+        """Read what is fed to a statement: where a program runs it, or writes it to a file."""
         body = node.child_by_field_name("body")
+        if body is None:
+            return
+        if name := self._program_of(body):
+            self._note_fed_reader(node, name)
         for redirect in node.named_children:
-            if redirect.type == "herestring_redirect" and body is not None:
-                self._note_fed_shell(node, self._program_of(body))
-            if redirect.type != "heredoc_redirect":
-                continue
-            readers = [] if body is None else self._stages(body)
-            for part in redirect.named_children:
-                if part.type in ("pipeline", "command"):
-                    readers += self._stages(part)
-            names = [name for name in map(self._program_of, readers) if name in SHELLS]
-            for part in redirect.named_children if names else ():
-                if part.type == "heredoc_body":
-                    self._read_inner(text_of(part), names[0])
+            if redirect.type == "heredoc_redirect":
+                self._note_document(body, redirect)
+            elif redirect.type == "file_redirect":
+                self._note_output([body], redirect.child_by_field_name("destination"))
+
+    def _note_document(self, body: Node, redirect: Node) -> None:
+        readers = self._stages(body)
+        targets: list[Word] = [one.target for one in self._redirects(redirect)]
+        for part in redirect.named_children:
+            if part.type in ("pipeline", "command"):
+                readers += self._stages(part)
+        if redirect.parent is not None:
+            targets += [one.target for one in self._redirects(redirect.parent)]
+        targets += [w for r in readers for argv in self._words.argvs(r) for w in _tee_files(argv)]
+        names = [name for name in map(self._program_of, readers) if name in _READERS]
+        for part in redirect.named_children:
+            if part.type == "heredoc_body":
+                for target in targets:
+                    self._files.note(target, text_of(part))
+                for name in names[:1]:
+                    self._read_text(text_of(part), name)
 
     def _stages(self, node: Node) -> list[Node]:
         return list(node.named_children) if node.type == "pipeline" else [node]
 
     def _program_of(self, node: Node) -> str:
         argvs = self._words.argvs(node)
-        shells = filter(None, map(_shell_among, argvs))
-        return next(shells, "") or next((program(argv[0]) for argv in argvs), "")
+        readers = filter(None, map(_reader_among, argvs))
+        return next(readers, "") or next((program(argv[0]) for argv in argvs), "")
 
     def _note_pipeline(self, stages: list[Node]) -> None:
         for at, stage in enumerate(stages):
             name = self._program_of(stage)
-            if at and (name in SHELLS or name in _SOURCES):
+            if at and name in _READERS:
                 self._read_output(stages[:at], name)
                 fed_by = tuple(filter(None, map(self._program_of, stages[:at])))
-                if stage.type == "command":
+                if stage.type == "command" and name not in CODE_READERS:
                     self._note_command(stage, (), fed_by or ("",))
+            elif at and stage.type in ("command", "redirected_statement"):
+                self._note_output(stages[:at], stage)
 
-    def _read_output(self, stages: list[Node], name: str) -> None:
+    def _note_output(self, stages: list[Node], node: Node | None) -> None:
+        """Read what goes to `>(sh)` as a script, and remember what goes to `tee FILE`."""
+        if node is None:
+            return
+        parts = [node] if node.type == "process_substitution" else node.named_children
+        for part in parts:
+            if part.type == "process_substitution" and text_of(part).startswith(">("):
+                for name in filter(None, map(self._program_of, part.named_children)):
+                    self._read_output(stages, name)
+        for argv in self._words.argvs(node):
+            for target in _tee_files(argv):
+                for text in self._outputs(stages):
+                    self._files.note(target, text)
+
+    def _read_output(self, stages: Sequence[Node], name: str) -> None:
         """Read what commands print as a script, where that is plain to see."""
-        texts: set[Word] = {None}
-        for stage in stages:
-            argvs = self._words.argvs(stage)[:MOST_VALUES] or [()]
-            texts = {_printed(argv) or _filtered(text, argv) for argv in argvs for text in texts}
-        for text in sorted(filter(None, texts))[:MOST_VALUES]:
+        for text in self._outputs(stages):
             self._read_text(text, name)
 
-    def _read_text(self, text: str, name: str) -> None:
-        """Read what is printed into a shell; some programs undo its escapes, some do not."""
+    def _outputs(self, stages: Sequence[Node]) -> list[str]:
+        texts: set[Word] = {None}
+        for stage in stages:
+            texts |= {
+                value
+                for child in (*stage.named_children, *(stage.parent or stage).named_children)
+                if child.type == "herestring_redirect"
+                for value in self._words.of(child)
+            }
+            argvs = self._words.argvs(stage)[:MOST_VALUES] or [()]
+            texts = {printed_by(argv) or filtered(text, argv) for argv in argvs for text in texts}
+        return sorted(filter(None, texts))[:MOST_VALUES]
+
+    def _read_text(self, text: Word, name: str) -> None:
+        """Read what a program runs; some that print it undo its escapes, some do not."""
+        name = program(name)
+        if text is None:
+            return
+        if name in CODE_READERS:
+            for script in code_scripts(name, text):
+                if script is None:
+                    self.add(FoundCommand(UNKNOWN, (), (*self._wrapped_in, name), text))
+                else:
+                    self._read_inner(script, name)
+            return
         for form in dict.fromkeys((text, ansi_c_text(text))):
-            self._read_inner(form, program(name))
+            self._read_inner(form, name)
 
     # --- what is no syntax -----------------------------------------------------------------
 
@@ -333,14 +445,18 @@ _KEYWORDS: Final = frozenset(
 )
 
 
-def _shell_among(argv: Sequence[Word], depth: int = 0) -> str:
-    """The shell that a command is or runs, however many wrappers are around it; else empty."""
+def _tee_files(argv: Sequence[Word]) -> list[Word]:
+    return list(argv[1:]) if argv and argv[0] == "tee" else []
+
+
+def _reader_among(argv: Sequence[Word], depth: int = 0) -> str:
+    """The shell or the like that a command is or runs, wrapped up or not; else empty."""
     name = program(argv[0]) if argv else ""
-    if name in SHELLS or name in _SOURCES:
+    if name in _READERS:
         return name
     if depth < DEEPEST:
         for inner in inner_of(tuple(argv)):
-            if inner.argv and (found := _shell_among(inner.argv, depth + 1)):
+            if inner.argv and (found := _reader_among(inner.argv, depth + 1)):
                 return found
     return ""
 
@@ -351,31 +467,3 @@ def _expanded(script: str) -> str:
         " ".join(brace_texts(word)) if "{" in word and "," in word else word
         for word in re.split(r"[ \t]", script)
     )
-
-
-def _printed(argv: Sequence[Word], depth: int = 0) -> Word:
-    """What a command prints, wrapped up or not."""
-    text = printed(argv)
-    if text is None and depth < DEEPEST:
-        for inner in inner_of(tuple(argv)):
-            text = text or _printed(inner.argv, depth + 1)
-    return text
-
-
-def _filtered(text: Word, argv: Sequence[Word]) -> Word:
-    """What a filter makes of a text."""
-    if text is None or not argv:
-        return None
-    name = program(argv[0])
-    if name in ("cat", "tee"):
-        return text
-    if name == "rev":
-        return "\n".join(line[::-1] for line in text.split("\n"))
-    try:
-        if name == "base64" and {"-d", "-D", "--decode", "-di"} & set(argv):
-            return base64.b64decode(text.encode()).decode("utf-8", "replace")
-        if name == "xxd" and "-r" in argv:
-            return bytes.fromhex("".join(text.split())).decode("utf-8", "replace")
-    except (binascii.Error, ValueError):
-        return None
-    return None

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Final, Literal
 
 from ferrule_rules.command_line import LONG_FORMS, parts_of
-from ferrule_rules.reading import GlobWord, Word
+from ferrule_rules.reading import UNKNOWN, GlobWord, Word
 from ferrule_rules.rule import Glob, Rule, Token
 from ferrule_rules.wrappers import program
 
@@ -48,7 +48,11 @@ def loose_matches(rules: RuleSet, argv: Sequence[Word]) -> Iterator[tuple[Rule, 
 def _of_unknown_program(rules: RuleSet, argv: Sequence[Word]) -> Iterator[tuple[Rule, bool]]:
     """A program that cannot be known may be any; a rule with more words must still fit them."""
     first = argv[0]
+    is_any = tuple(argv[: len(UNKNOWN)]) == UNKNOWN
     for rule in rules.restricting():
+        if is_any:
+            yield rule, False
+            continue
         if first is not None and not _globbed(first, rule.pattern[0]):
             continue
         if _fit(rule, "", argv) != "no":

@@ -29,6 +29,8 @@ Word = str | None
 """None where it cannot be known."""
 Values = tuple[Word, ...]
 """The values a word may have; a None among them stands for everything else."""
+UNKNOWN: Final[tuple[Word, ...]] = (None,) * 8
+"""A command line of which nothing is known: it may be any."""
 
 
 class Redirect(NamedTuple):

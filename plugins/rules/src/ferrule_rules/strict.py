@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from ferrule_rules.words import SUBSCRIPT
+
 LONGEST: Final = 64 * 1024
 """A script with more characters is not read: nobody could review it either."""
 _RESERVED: Final = frozenset(
@@ -102,6 +104,8 @@ _STATEFUL: Final = frozenset(
 )
 """Builtins that may change what a later word means: with others beside them nothing is certain."""
 
+_TAKE_NAMES: Final = _STATEFUL | {"test", "[", "wait", "eval"}
+
 
 class PlainRedirect(NamedTuple):
     """A file that a command reads (`<`) or writes (`>`, `>>`)."""
@@ -122,6 +126,8 @@ def read_plain(script: str) -> list[PlainCommand] | None:
     if len(script) > LONGEST or not _has_plain_letters(script):
         return None
     commands = _commands(script)
+    if commands and "[" in script and any(_has_subscript(one.argv) for one in commands):
+        return None
     if commands and len(commands) > 1 and any(_is_stateful(one.argv) for one in commands):
         return None
     return commands or None
@@ -134,6 +140,11 @@ def _has_plain_letters(script: str) -> bool:
 
 def _unquoted_part(found: re.Match[str]) -> str:
     return "" if found[0][0] in "'\"" else found[0]
+
+
+def _has_subscript(argv: tuple[str, ...]) -> bool:
+    """Builtins that take a name of a variable run what stands in its brackets, quoted or not."""
+    return argv[0] in _TAKE_NAMES and any(SUBSCRIPT.search(word) for word in argv[1:])
 
 
 def _is_stateful(argv: tuple[str, ...]) -> bool:

@@ -6,7 +6,15 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Final
 
-from ferrule_rules.reading import MOST_VALUES, PRINTERS, GlobWord, SplitWord, Values, Word
+from ferrule_rules.reading import (
+    MOST_VALUES,
+    PRINTERS,
+    UNKNOWN,
+    GlobWord,
+    SplitWord,
+    Values,
+    Word,
+)
 from ferrule_rules.words import ansi_c_text, brace_texts, unescaped
 
 if TYPE_CHECKING:
@@ -19,6 +27,10 @@ _GROUPS: Final = frozenset({"negated_command", "subshell", "compound_statement",
 _LOCATORS: Final = frozenset({"which", "command", "type", "whereis"})
 _ASSIGNS: Final = re.compile(r"=|\bfor\b|\bselect\b")
 _UNQUOTED_GLOB: Final = re.compile(r"(?<!\\)[*?\[]")
+_DIRECTIVE: Final = re.compile(r"(?<!%)(%[-0-9.]*[a-zA-Z])")
+_PLAIN_EXPANSION: Final = re.compile(r"\$\w+|\$\{\w+(\[[^]]*\])?\}")
+_EXPANSIONS: Final = frozenset({"simple_expansion", "expansion", "command_substitution"})
+_ALL_VALUES: Final = re.compile(r'"\$(@|\{@[^}]*\}|\{\w+\[@\]\})"')
 _BLANK: Final = re.compile(r"[ \t\n]")
 _LITERALS: Final = frozenset({"word", "number", "test_operator", "variable_name", "string_content"})
 _SKIPPED: Final = frozenset({"variable_assignment", "file_redirect", "herestring_redirect"})
@@ -68,7 +80,8 @@ class WordValues:
             parts = [self.of(child)[0] for child in value.named_children]
             known = [part or "" for part in parts]
             values = (None,) if None in parts else (SplitWord("\0".join(known)),)
-        if any(child.type == "+=" for child in node.children):
+        is_reference = text_of(node.parent).startswith(("declare -n", "local -n", "typeset -n"))
+        if is_reference or any(child.type == "+=" for child in node.children):
             values = (None,)
         self._assign(text_of(name), values)
 
@@ -90,6 +103,8 @@ class WordValues:
         children = [child for child in node.children if child.type not in _SKIPPED]
         parts = [self.of(child) for child in (*children, *more)]
         found: list[tuple[Word, ...]] = []
+        if parts and None in parts[0] and _is_unquoted(children[0]):
+            found.append(UNKNOWN)  # what is not known, and split by the shell, may be several words
         for argv in _products([values for values in parts if values]):
             split = _resplit(argv)
             if split and split[0] in self._aliases:
@@ -169,9 +184,8 @@ class WordValues:
             return (None,)
         known = tuple(self._variables.get(text_of(name), {None}))
         if len(children) == 1:
-            is_plain = not re.search(r"[#^@%]", text_of(node).removesuffix("[@]}"))
-            known = tuple(map(_unquoted, known))
-            return known if is_plain or children[0].type == "subscript" else (None,)
+            is_plain = _PLAIN_EXPANSION.fullmatch(text_of(node)) is not None
+            return tuple(map(self._unquoted, known)) if is_plain else (None,)
         if re.match(r"\$\{\w+:?[-=]", text_of(node)):
             return tuple(dict.fromkeys((*known, *self.of(children[1]))))
         return (None,)
@@ -187,7 +201,17 @@ class WordValues:
         if words[0] in _LOCATORS:
             named = [word for word in words[1:] if word is not None and not word.startswith("-")]
             return tuple(named[:1]) or (None,)
-        return (_unquoted(printed(words)),)
+        return (self._unquoted(printed(words)),)
+
+    def _unquoted(self, word: Word) -> Word:
+        """Mark a value that the shell splits, and looks for wildcards in: it has no quotes."""
+        if word is None or isinstance(word, SplitWord):
+            return word
+        separators = "".join(filter(None, self._variables["IFS"]))
+        word = re.sub(f"[{re.escape(separators)}]", " ", word) if separators.strip() else word
+        if _BLANK.search(word.strip()):
+            return SplitWord(word)
+        return glob_word(word)
 
 
 def printed(words: Sequence[Word]) -> Word:
@@ -195,11 +219,41 @@ def printed(words: Sequence[Word]) -> Word:
     if not words or words[0] not in PRINTERS or None in words:
         return None
     rest = [word for word in words[1:] if word is not None]
-    while rest and words[0] == "echo" and re.fullmatch(r"-[neE]+", rest[0]):
+    if words[0] == "printf":
+        return _formatted(rest)
+    has_escapes = False
+    while rest and re.fullmatch(r"-[neE]+", rest[0]):
+        has_escapes = has_escapes or "e" in rest[0]
         rest = rest[1:]
-    if words[0] == "printf" and len(rest) > 1 and re.fullmatch(r"(%[sb](\\n)?)+", rest[0]):
-        rest = rest[1:]
-    return " ".join(rest)
+    text = " ".join(rest)
+    return ansi_c_text(text) if has_escapes else text
+
+
+def _formatted(words: Sequence[str]) -> Word:
+    """What `printf` makes of a format and its arguments; the format serves them all."""
+    if words and words[0] == "--":
+        words = words[1:]
+    if not words:
+        return None
+    parts = _DIRECTIVE.split(ansi_c_text(words[0]))
+    wanted = len(parts) // 2
+    if wanted == 0:
+        return parts[0]
+    arguments = list(words[1:])
+    text = ""
+    while True:
+        taken, arguments = arguments[:wanted], arguments[wanted:]
+        for at, part in enumerate(parts):
+            value = part if at % 2 == 0 else (taken[at // 2 :] or [""])[0]
+            text += ansi_c_text(value) if at % 2 and part.endswith("b") else value
+        if not arguments:
+            return text.replace("%%", "%")
+
+
+def _is_unquoted(node: Node) -> bool:
+    """Whether a word is one expansion without quotes, or all positional parameters."""
+    inner = node.named_children[0] if node.type == "command_name" else node
+    return inner.type in _EXPANSIONS or bool(_ALL_VALUES.fullmatch(text_of(inner)))
 
 
 def text_of(node: Node | None) -> str:
@@ -223,15 +277,6 @@ def _split(word: SplitWord) -> list[Word]:
 
 def glob_word(word: str) -> str:
     """Mark a word without quotes in which the shell finds wildcards."""
-    return GlobWord(word) if re.search(r"[*?\[]", word) else word
-
-
-def _unquoted(word: Word) -> Word:
-    """Mark a value that the shell splits, and looks for wildcards in: it stands without quotes."""
-    if word is None or isinstance(word, SplitWord):
-        return word
-    if _BLANK.search(word.strip()):
-        return SplitWord(word)
     return GlobWord(word) if re.search(r"[*?\[]", word) else word
 
 

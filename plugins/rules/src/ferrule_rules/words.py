@@ -19,6 +19,10 @@ _LONGEST_BRACES: Final = 2000
 _BRACES: Final = re.compile(r"(?<![$\\])\{([^{}]*,[^{}]*)\}")
 
 
+SUBSCRIPT: Final = re.compile(r"\w\[.*?(?:\$\(|`)", re.S)
+"""What runs a command where a word is taken for a variable or a number, quoted or not."""
+
+
 def unescaped(text: str, *, in_quotes: bool = False) -> str:
     """Undo backslashes of a word, or of text in double quotes."""
     if "\\" not in text:

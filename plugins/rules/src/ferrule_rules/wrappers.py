@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ferrule_hookspecs.programs import INTERPRETERS
-from ferrule_rules.reading import SHELLS, Word
+from ferrule_rules.code_calls import CODE_READERS, argument_scripts
+from ferrule_rules.reading import SHELLS, UNKNOWN, Word
+from ferrule_rules.run_options import RUN_OPTIONS, is_run, option_scripts
 from ferrule_rules.wrapper_table import SUBCOMMANDS, WRAPPERS, Layout
 
 if TYPE_CHECKING:
@@ -27,6 +29,12 @@ class Inner(NamedTuple):
     is_powershell: bool = False
 
 
+_LINE_READERS: Final = frozenset({"watch", "git submodule foreach"})
+"""Wrappers that give a single word to a shell."""
+_MOST_SUFFIXES: Final = 16
+_SPLIT_STRING: Final = re.compile(r"(?:-[0iv]*S|--split-string=)(.+)", re.S)
+_SPLIT_NEXT: Final = re.compile(r"-[0iv]*S|--split-string")
+_ENCODED: Final = re.compile(r"[-/](e|ec|en[a-z]*)", re.I)
 _FEEDERS: Final = frozenset({"xargs", "parallel", "entr"})
 """Wrappers that add words of their own to the command's."""
 _SHELL_VALUES: Final = frozenset({"-o", "+o", "-O", "+O", "--rcfile", "--init-file"})
@@ -46,12 +54,19 @@ def inner_of(argv: Argv) -> Iterator[Inner]:
     if not argv:
         return
     name = program(argv[0])
+    if name in RUN_OPTIONS:
+        yield from map(_line(name), option_scripts(name, argv))
     if reader := _READERS.get(name):
         yield from reader(name, argv)
     elif name in WRAPPERS:
         yield from _after_options(name, argv, WRAPPERS[name])
     elif name in SUBCOMMANDS:
         yield from _after_subcommand(name, argv)
+
+
+def _line(name: str) -> Callable[[Word], Inner]:
+    """Make the inner command of a line that may not be known."""
+    return lambda script: Inner(name, UNKNOWN) if script is None else Inner(name, script=script)
 
 
 def _after_options(name: str, argv: Argv, layout: Layout) -> Iterator[Inner]:
@@ -61,22 +76,45 @@ def _after_options(name: str, argv: Argv, layout: Layout) -> Iterator[Inner]:
         if (found := _script_option(name, argv, at)) is not None:
             yield from found
             return
+        if name == "command" and word in ("-v", "-V"):
+            return
         if word is not None and word.startswith("-") and word not in ("-", "--"):
-            if name == "command" and word in ("-v", "-V"):
-                return
             at += 2 if word in layout.with_value else 1
-        elif word == "--" or (layout.assigns and word is not None and _ASSIGNMENT.match(word)):
+        elif layout.assigns and word is not None and _ASSIGNMENT.match(word):
+            variable, _, value = word.partition("=")
+            if is_run(variable):
+                yield Inner(name, script=value)
+            at += 1
+        elif word == "--" or (word == "-" and name == "env"):
             at += 1
         elif skipped < layout.skip:
             skipped += 1
             at += 1
         else:
             break
+    yield from _command_at(name, argv, at)
+
+
+def _command_at(name: str, argv: Argv, at: int) -> Iterator[Inner]:
+    """Read a wrapper's words from where its own options end."""
     rest = argv[at:]
-    if name == "watch" and len(rest) == 1 and rest[0]:
-        yield Inner(name, script=rest[0])
-    elif rest:
+    if rest and rest[0] and (name == "parallel" or (name in _LINE_READERS and len(rest) == 1)):
+        yield from (Inner(name, script=word) for word in rest if word and word != ":::")
+    if rest and name == "xargs":
+        placeholder = _placeholder(argv[:at])
+        rest = tuple(None if word == placeholder else word for word in rest)
+    if rest:
         yield Inner(name, (*rest, None) if name in _FEEDERS else rest)
+
+
+def _placeholder(options: Argv) -> str:
+    """What `xargs -I` replaces."""
+    for word, after in itertools.pairwise((*options, None)):
+        if word in ("-I", "--replace"):
+            return after or "{}"
+        if word and word.startswith(("-I", "--replace=")):
+            return word.removeprefix("--replace=").removeprefix("-I")
+    return "{}"
 
 
 def _script_option(name: str, argv: Argv, at: int) -> Iterator[Inner] | None:
@@ -87,10 +125,11 @@ def _script_option(name: str, argv: Argv, at: int) -> Iterator[Inner] | None:
     if name == "env":
         if word in ("-S", "--split-string"):
             return _split_string(name, argv, at)
-        if word.startswith(("-S", "--split-string=")):
-            text = word.partition("=")[2] if word.startswith("--") else word[2:]
-            return iter((Inner(name, script=text),))
-    if name in ("flock", "npx") and word in ("-c", "--call", "--command"):
+        if found := _SPLIT_STRING.fullmatch(word):
+            return _split_string(name, (*argv[:at], "-S", found[1], *argv[at + 1 :]), at)
+        if _SPLIT_NEXT.fullmatch(word):
+            return _split_string(name, argv, at)
+    if name == "flock" and word in ("-c", "--command"):
         return _script_at(name, argv, at + 1)
     return None
 
@@ -105,7 +144,7 @@ def _split_string(name: str, argv: Argv, at: int) -> Iterator[Inner]:
 def _script_at(name: str, argv: Argv, at: int) -> Iterator[Inner]:
     if at < len(argv):
         script = argv[at]
-        yield Inner(name, (None,)) if script is None else Inner(name, script=script)
+        yield _line(name)(script)
 
 
 def _after_subcommand(name: str, argv: Argv) -> Iterator[Inner]:
@@ -145,12 +184,23 @@ def _powershell(name: str, argv: Argv) -> Iterator[Inner]:
             rest = " ".join(part for part in argv[at + 1 :] if part is not None)
             yield Inner(name, script=rest, is_powershell=True)
             return
+        if word and _ENCODED.fullmatch(word) and at + 1 < len(argv):
+            yield _decoded(name, argv[at + 1])
+            return
+
+
+def _decoded(name: str, code: Word) -> Inner:
+    try:
+        script = base64.b64decode(code or "", validate=True).decode("utf-16-le")
+    except ValueError:
+        return Inner(name, UNKNOWN)
+    return Inner(name, script=script, is_powershell=True)
 
 
 def _eval(name: str, argv: Argv) -> Iterator[Inner]:
     words = argv[2:] if len(argv) > 1 and argv[1] == "--" else argv[1:]
     if None in words:
-        yield Inner(name, (None,))
+        yield Inner(name, UNKNOWN)
     elif words:
         yield Inner(name, script=" ".join(word for word in words if word is not None))
 
@@ -184,22 +234,6 @@ def _fd(name: str, argv: Argv) -> Iterator[Inner]:
             if inner:
                 yield Inner(name, (*inner, None))
             return
-
-
-def _command_option(*options: str) -> Callable[[str, Argv], Iterator[Inner]]:
-    """Read programs that take a script by an option, such as `su -c`."""
-
-    def read(name: str, argv: Argv) -> Iterator[Inner]:
-        for at, word in enumerate(argv[1:], 1):
-            if word in options:
-                yield from _script_at(name, argv, at + 1)
-                return
-            for option in options:
-                if word and option.startswith("--") and word.startswith(f"{option}="):
-                    yield Inner(name, script=word.partition("=")[2])
-                    return
-
-    return read
 
 
 _SSH_VALUES: Final = frozenset(
@@ -245,6 +279,8 @@ _CONTAINER_VALUES: Final = frozenset(
         "-u",
         "-w",
         "-e",
+        *("-p", "-v", "-l", "-m", "-h", "--name", "--network", "--net", "--volume", "--publish"),
+        *("--mount", "--label", "--hostname", "--platform", "--memory", "--cpus", "--gpus"),
         "--user",
         "--workdir",
         "--env",
@@ -263,6 +299,8 @@ def _container(name: str, argv: Argv) -> Iterator[Inner]:
     rule that forbids it means it all the same.
     """
     if "exec" not in argv:
+        if "run" in argv:
+            yield from _suffixes(name, argv[argv.index("run") :])
         return
     at = argv.index("exec") + 1
     while at < len(argv):
@@ -273,6 +311,20 @@ def _container(name: str, argv: Argv) -> Iterator[Inner]:
     rest = tuple(word for word in argv[at + 1 :] if word != "--")
     if rest:
         yield Inner(name, rest)
+
+
+def _suffixes(name: str, argv: Argv) -> Iterator[Inner]:
+    """Read a command that begins somewhere behind options: as if it did wherever it can."""
+    for at, word in enumerate(argv[1:_MOST_SUFFIXES], 1):
+        if word is None:
+            yield Inner(name, UNKNOWN)
+            return
+        if word.startswith("-") or argv[at - 1] in _CONTAINER_VALUES:
+            continue
+        if re.search(r"\s", word.strip()):
+            yield Inner(name, script=word)
+        elif at > 1:
+            yield Inner(name, argv[at:])
 
 
 def _alias(name: str, argv: Argv) -> Iterator[Inner]:
@@ -291,83 +343,53 @@ def _set(name: str, argv: Argv) -> Iterator[Inner]:
 def _git(name: str, argv: Argv) -> Iterator[Inner]:
     """Read what `-c alias.x='!…'` and the like let git run."""
     for before, word in itertools.pairwise(argv):
-        _, sign, value = (word or "").partition("=")
-        if before == "-c" and sign and (value.startswith("!") or _GIT_PROGRAM.match(word or "")):
-            yield Inner(name, script=value.lstrip("!"))
+        setting, sign, value = (word or "").partition("=")
+        if before == "-c" and sign:
+            yield from _git_setting(name, setting, value)
+        elif before and word and _GIT_ALIAS.match(before):
+            yield from _git_setting(name, before, word)
+        elif word and word.startswith("--config-env=") and _GIT_PROGRAM.search(word):
+            yield Inner(name, UNKNOWN)
     yield from _after_subcommand(name, argv)
 
 
-def _tar(name: str, argv: Argv) -> Iterator[Inner]:
-    for at, word in enumerate(argv):
-        if found := _TAR_PROGRAM.match(word or ""):
-            value = found[1] or (argv[at + 1] if at + 1 < len(argv) else None)
-            if value:
-                yield Inner(name, script=value.removeprefix("exec="))
+def _git_setting(name: str, setting: str, value: str) -> Iterator[Inner]:
+    if value.startswith("!") or (_GIT_PROGRAM.match(setting) and not _GIT_ALIAS.match(setting)):
+        yield Inner(name, script=value.lstrip("!"))
+    elif _GIT_ALIAS.match(setting):
+        yield Inner(name, script=f"git {value}")
 
 
 def _code(name: str, argv: Argv) -> Iterator[Inner]:
     """Read what a program given on the command line of an interpreter runs."""
-    options = _CODE_OPTIONS.get(name.rstrip("0123456789."), ("-e",))
-    for before, code in itertools.pairwise(argv):
-        if code and (before in options or name in ("awk", "gawk", "mawk")):
-            yield from _called(name, code)
-    if code := argv[1] if name.endswith("awk") and len(argv) > 1 else None:
-        yield from _called(name, code)
-
-
-def _called(name: str, code: str) -> Iterator[Inner]:
-    for found in itertools.islice(_CALLS.finditer(code), 20):
-        words = [text[1:-1] for text in _STRINGS.findall(found[0])]
-        if words:
-            yield Inner(name, script=" ".join(words) if "[" in found[0] else words[0])
-    for found in itertools.islice(re.finditer(r"`([^`]+)`", code), 20):
-        yield Inner(name, script=found[1])
+    if "--args" in argv:
+        yield Inner(name, argv[argv.index("--args") + 1 :])
+    yield from map(_line(name), argument_scripts(name, argv))
 
 
 _GIT_PROGRAM: Final = re.compile(
-    r"(core\.(pager|editor|sshcommand|fsmonitor|hookspath)|sequence\.editor|diff\.external|pager\.)",
+    r"(--config-env=)?(core\.(pager|editor|sshcommand|fsmonitor|hookspath|askpass|gitproxy)"
+    r"|sequence\.editor|diff\.external|(pager|interactive|credential|filter|difftool|mergetool|browser"
+    r"|gpg|merge|diff|trailer|web|man|remote|instaweb|guitool|sendemail|tar|uploadpack)\."
+    r"(.*\.)?(cmd|command|driver|textconv|program|helper|difffilter|clean|smudge|process|path|"
+    r"uploadpack|receivepack|\w+)$|alias\.)",
     re.I,
 )
-_TAR_PROGRAM: Final = re.compile(
-    r"(?:--checkpoint-action|--to-command|--use-compress-program|-I|--rsh-command)(?:=(.*))?$", re.S
-)
-_CODE_OPTIONS: Final = {
-    "python": ("-c",),
-    "pypy": ("-c",),
-    "node": ("-e", "--eval", "-p", "--print"),
-    "php": ("-r",),
-    "perl": ("-e", "-E", "-ne", "-pe", "-nE", "-lne"),
-}
-_CALLS: Final = re.compile(
-    r"\b(?:system|popen\w*|exec\w*|spawn\w*|run|call|check_\w+|Popen|getoutput|shell_exec|passthru"
-    r"|qx)\b\s*[({\[]?\s*\[?[^()\]]{0,2000}"
-)
-_STRINGS: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
-_WITH_CODE: Final = (
-    *INTERPRETERS,
-    *(f"python3.{minor}" for minor in range(9, 15)),
-    *("awk", "gawk", "mawk"),
-)
+_GIT_ALIAS: Final = re.compile(r"alias\.[^=\s]+$", re.I)
 _READERS: Final[dict[str, Callable[[str, Argv], Iterator[Inner]]]] = {
     **dict.fromkeys(SHELLS, _shell),
     **dict.fromkeys(_POWERSHELLS, _powershell),
-    **dict.fromkeys(_WITH_CODE, _code),
+    **dict.fromkeys(CODE_READERS, _code),
     "set": _set,
     "alias": _alias,
     "git": _git,
-    "tar": _tar,
-    "bsdtar": _tar,
     "eval": _eval,
     "trap": _trap,
     "find": _find,
     "gfind": _find,
     "fd": _fd,
     "fdfind": _fd,
-    "su": _command_option("-c", "--command", "--session-command"),
-    "runuser": _command_option("-c", "--command"),
-    "script": _command_option("-c", "--command"),
-    "nix-shell": _command_option("--run", "--command"),
-    "tmux": _eval,
+    **dict.fromkeys(("tmux", "nix", "xterm", "konsole", "screen"), _suffixes),
     "ssh": _ssh,
     "docker": _container,
     "podman": _container,
