@@ -135,6 +135,26 @@ def test_a_person_at_a_terminal_decides(typed, decision):
     assert f"DECISION {decision} " in shown
 
 
+AN_ITEM = SCRIPT.replace("escalation=True)", "escalation=True)\nrequest = request._replace(ITEM)")
+
+
+@pytest.mark.parametrize(
+    ("item", "asked"),
+    [
+        ("item={'type': 'mcpToolCall'}, escalation=False", "Call it, outside the sandbox?"),
+        ("item={'type': 'dynamicToolCall'}, escalation=False", "Call it, outside the sandbox?"),
+        (
+            "item={'type': 'fileChange', 'changes': [{'path': 'a'}]}, escalation=False",
+            "Apply it in the sandbox?",
+        ),
+        ("item={'type': 'commandExecution', 'command': 'ls'}", "Run it outside the sandbox?"),
+        ("lasting=True", "Grant it for this turn?"),
+    ],
+)
+def test_the_question_says_what_yes_means(item, asked):
+    assert asked in at_a_terminal(b"n\n", AN_ITEM.replace("ITEM", item))
+
+
 WITH_RULE = SCRIPT.replace(
     "escalation=True)",
     """escalation=True)

@@ -48,8 +48,6 @@ def ask_at_terminal(
 def _ask(
     request: ReviewRequest, terminal: TextIO, is_given_up: Callable[[], bool]
 ) -> ReviewOutcome:
-    where = "outside the sandbox" if request.escalation else "in the sandbox"
-    ask = "Grant it for this turn" if request.lasting else f"Run it {where}"
     amendment = request.amendments[0] if request.amendments else None
     terminal.write(
         f"\nApproval needed: {shown(request.reason)}\n  {shown(what(request))}\n"
@@ -63,7 +61,9 @@ def _ask(
         terminal.write(f"  as a rule: from now on {shown(_meaning(amendment))} without asking\n")
         rule = "as a [r]ule, "
     while True:
-        terminal.write(f"{ask}? [y]es, [a]lways in this session, {rule}[n]o, [c]ancel the turn: ")
+        terminal.write(
+            f"{_deed(request)}? [y]es, [a]lways in this session, {rule}[n]o, [c]ancel the turn: "
+        )
         terminal.flush()
         while not select.select([terminal], [], [], _POLL_S)[0]:
             if is_given_up():
@@ -80,6 +80,17 @@ def _ask(
             return {**accepted, "amendment": [amendment.kind, *amendment.value]}
         if typed in _ANSWERS:
             return outcome(_ANSWERS[typed], "at the terminal")
+
+
+def _deed(request: ReviewRequest) -> str:
+    """What yes means; tools of servers and of clients run in no sandbox."""
+    if request.lasting:
+        return "Grant it for this turn"
+    kind = request.item["type"] if request.item is not None else ""
+    if kind in ("mcpToolCall", "dynamicToolCall"):
+        return "Call it, outside the sandbox"
+    deed = "Apply" if kind == "fileChange" else "Run"
+    return f"{deed} it {'outside' if request.escalation else 'in'} the sandbox"
 
 
 def shown(text: str) -> str:
