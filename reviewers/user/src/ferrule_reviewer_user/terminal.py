@@ -48,6 +48,7 @@ def ask_at_terminal(
 def _ask(
     request: ReviewRequest, terminal: TextIO, is_given_up: Callable[[], bool]
 ) -> ReviewOutcome:
+    deed = _deed(request)
     amendment = request.amendments[0] if request.amendments else None
     terminal.write(
         f"\nApproval needed: {shown(request.reason)}\n  {shown(what(request))}\n"
