@@ -62,9 +62,7 @@ def _ask(
         terminal.write(f"  as a rule: from now on {shown(_meaning(amendment))} without asking\n")
         rule = "as a [r]ule, "
     while True:
-        terminal.write(
-            f"{_deed(request)}? [y]es, [a]lways in this session, {rule}[n]o, [c]ancel the turn: "
-        )
+        terminal.write(f"{deed}? [y]es, [a]lways in this session, {rule}[n]o, [c]ancel the turn: ")
         terminal.flush()
         while not select.select([terminal], [], [], _POLL_S)[0]:
             if is_given_up():
