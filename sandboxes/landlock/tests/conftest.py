@@ -64,7 +64,7 @@ def python(run):
     if not Path(PYTHON).exists() or sys.platform != "linux":
         pytest.skip(f"needs {PYTHON}")
 
-    def python(code, **options):
-        return run(PYTHON, "-I", "-S", "-c", code, **options)
+    def python(code, *arguments, **options):
+        return run(PYTHON, "-I", "-S", "-c", code, *arguments, **options)
 
     return python

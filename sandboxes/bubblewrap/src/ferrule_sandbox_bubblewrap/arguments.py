@@ -63,6 +63,7 @@ def sandbox_arguments(policy: ResolvedPolicy, cwd: str, view: View) -> list[str]
     words += ["--dev", "/dev", "--proc", "/proc"]
     words += _kernel_arguments(view)
     pinned = {path for root in policy.writable_roots for path in root.pinned}
+    pinned = {path for path in pinned if not _is_covered(path, view.protected)}
     for path in sorted(pinned | set(view.protected), key=_depth):
         words += ["--bind" if path in pinned else "--ro-bind", path, path]
     words += _covered(view, policy)
