@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.events import Outgoing
 
 _HIGH_WATER: Final = 512
+_BEHIND: Final = 32
+"""From this many waiting events on a reader counts as slow."""
 _MERGE_LIMIT: Final = 64 * 1024
 
 
@@ -32,7 +34,7 @@ class EventQueue:
         self._is_closed = False
 
     def put(self, event: Outgoing) -> None:
-        """Queue an event; merges it into the last one where both are deltas of one item."""
+        """Queue an event; for a slow reader, deltas of one item become one."""
         if self._is_closed:
             return
         if not (event["method"] in DELTA_METHODS and self._merged(event)):
@@ -66,8 +68,10 @@ class EventQueue:
             await self._ready.wait()
 
     def _merged(self, event: Outgoing) -> bool:
-        last = self._events[-1] if self._events else None
-        if last is None or last["method"] != event["method"]:
+        if len(self._events) < _BEHIND:
+            return False
+        last = self._events[-1]
+        if last["method"] != event["method"]:
             return False
         old, new = last["params"], event["params"]
         if old.get("itemId") != new.get("itemId") or "delta" not in old or "delta" not in new:

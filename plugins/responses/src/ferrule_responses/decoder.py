@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.threads import TokenUsage
 
 _TEXT_DELTA: Final = b"response.output_text.delta"
+_CROWD: Final = 8
 
 
 class ResponseDecoder:
@@ -47,7 +48,7 @@ class ResponseDecoder:
         self._text: list[str] = []
 
     def feed(self, data: bytes) -> list[ModelEvent]:
-        """Decode more bytes; text deltas that stand side by side in them become one."""
+        """Decode more bytes; a crowd of text deltas that stand side by side in them becomes one."""
         for block in self._splitter.feed(data):
             self._decode(block)
             if self.is_complete or self.failure:
@@ -103,9 +104,10 @@ class ResponseDecoder:
         return events
 
     def _flush_text(self) -> None:
-        if self._text:
-            self._events.append(TextDelta("".join(self._text)))
-            self._text.clear()
+        if len(self._text) > _CROWD:  # clients see whole sentences rather than each piece too late
+            self._text[:] = ["".join(self._text)]
+        self._events += [TextDelta(text) for text in self._text]
+        self._text.clear()
 
 
 def _table(value: object) -> Mapping[str, object]:
