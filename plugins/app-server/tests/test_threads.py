@@ -120,7 +120,9 @@ def test_turns_are_taken_back(serve, answering, model_server, method):
         client = await hub.client()
         thread_id, turns = await conversation(client, "a", "b")
         which = {"beforeTurnId": turns[1]} if method == "thread/revert" else {"numTurns": 1}
-        await client.call(method, {"threadId": thread_id, **which})
+        reply = await client.call(method, {"threadId": thread_id, **which})
+        if method == "thread/revert":
+            assert reply["turnsBackwardsCursor"] == turns[0]
         await client.whole_turn(thread_id, "c")
         thread = await client.call("thread/read", {"threadId": thread_id, "includeTurns": True})
         assert texts(thread["thread"]["turns"]) == ["a", "answer 1", "c", "answer 3"]

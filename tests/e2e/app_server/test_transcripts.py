@@ -1,7 +1,8 @@
 """`ferrule app-server` against recorded conversations: the same messages in the same order.
 
 `differences.toml` lists what differs on purpose and what waits for another issue. The list is
-exact: a difference that is not listed fails, and so does a listed one that no longer occurs.
+exact: a difference that is not listed fails, and so does a listed one that no longer occurs, or
+not as often.
 Every message of ours is checked against the published schema on the way.
 """
 

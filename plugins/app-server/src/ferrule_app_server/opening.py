@@ -90,8 +90,6 @@ def opened(session: Session, thread: Thread) -> dict[str, object]:
 def continued(session: Session, turns: Sequence[Turn]) -> dict[str, object]:
     """Describe what a client that resumes a thread needs beside what opening it tells."""
     facts = session.facts
-    last = turns[-1] if turns else None
-    item = last["items"][-1]["id"] if last is not None and last["items"] else None
     return {
         "collaborationMode": {
             "mode": "default",
@@ -101,6 +99,15 @@ def continued(session: Session, turns: Sequence[Turn]) -> dict[str, object]:
                 "developer_instructions": None,
             },
         },
+        **cursors(turns),
+    }
+
+
+def cursors(turns: Sequence[Turn]) -> dict[str, object]:
+    """Say where a client that reads backwards begins."""
+    last = turns[-1] if turns else None
+    item = last["items"][-1]["id"] if last is not None and last["items"] else None
+    return {
         "turnsBackwardsCursor": None if last is None else last["id"],
         "itemsBackwardsCursor": None if last is None or item is None else f"{last['id']}/{item}",
     }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ferrule_app_server.calls import client_of, server_of, thread_of
 from ferrule_app_server.epilogue import after_reply
+from ferrule_app_server.opening import cursors
 from ferrule_app_server.permission_profiles import mode_of, policy_of
 from ferrule_app_server.stored_threads import as_thread, find_stored
 from ferrule_app_server.thread_params import (
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from ferrule_app_server.live_thread import LiveThread
     from ferrule_hookspecs.ops import Op
+    from ferrule_hookspecs.threads import Thread
 
 _SETTINGS = ("cwd", "model", "effort", "summary", "approvalPolicy", "approvalsReviewer")
 
@@ -113,8 +115,8 @@ async def _revert(call: RpcCall) -> Mapping[str, object]:
         raise RpcError(f"turn not found: {turn_id}")
     reply = await _take_back(call, len(ids) - ids.index(turn_id))
     _tell_after(call, "thread/reverted", {"threadId": live.id})
-    thread = cast("Mapping[str, object]", reply["thread"])
-    return {"thread": {**thread, "turns": []}}
+    thread = cast("Thread", reply["thread"])
+    return {"thread": {**thread, "turns": []}, **cursors(thread["turns"])}
 
 
 async def _take_back(call: RpcCall, count: int) -> Mapping[str, object]:
