@@ -51,6 +51,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "logout": "ferrule-login",
         "mcp": "ferrule-mcp",
         "models": "ferrule-models",
+        "network": "ferrule-network",
         "plugins": "ferrule-core",
         "policy": "ferrule-policy",
         "reviewers": "ferrule-policy",

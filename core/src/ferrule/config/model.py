@@ -79,6 +79,8 @@ class ConfigFile(TypedDict, total=False):
     """Permission profile used when none is asked for."""
     permissions: dict[str, s.Permissions]
     """Permission profiles by name."""
+    network: s.Network
+    """What commands may reach through the network proxy; a project's file cannot say so."""
     shell_environment_policy: s.ShellEnvironmentPolicy
     """Which variables commands get."""
     allow_login_shell: bool

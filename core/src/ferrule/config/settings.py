@@ -249,6 +249,14 @@ class Permissions(TypedDict, total=False):
     network: PermissionNetwork
 
 
+class Network(TypedDict, total=False):
+    """What commands may reach through the network proxy."""
+
+    rules: list[str]
+    presets: list[str]
+    local_addresses: list[str]
+
+
 class SkillChoice(TypedDict, total=False):
     """Turns one skill on or off."""
 

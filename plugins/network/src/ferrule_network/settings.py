@@ -1,0 +1,54 @@
+"""What `[network]` of the configuration and the files of rules come to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from ferrule_hookspecs.errors import ConfigError
+from ferrule_network.addresses import Reach, reach_from
+from ferrule_network.policy import Policy
+from ferrule_network.presets import preset_rules
+from ferrule_network.rule import parse_rule
+from ferrule_network.rule_files import read_folders, rule_folders
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ferrule_hookspecs.plugins import PluginContext
+
+
+class Settings(NamedTuple):
+    """What a proxy is given.
+
+    Attributes:
+        policy: What is decided about hosts.
+        reach: Which addresses may be connected to.
+    """
+
+    policy: Policy
+    reach: Reach
+
+
+def settings_of(context: PluginContext) -> Settings:
+    """Read the configuration and the rule files of a session.
+
+    Raises:
+        ConfigError: `[network]` holds something that cannot be used.
+    """
+    table = context.table("network")
+    files = read_folders(rule_folders(context))
+    rules = [
+        *(rule for name in _texts(table, "presets") for rule in preset_rules(name)),
+        *(parse_rule(line, "rules of [network]") for line in _texts(table, "rules")),
+        *files.rules,
+    ]
+    reach = reach_from(table.get("local_addresses", ()))
+    return Settings(Policy(tuple(rules), files.flaws), reach)
+
+
+def _texts(table: Mapping[str, object], key: str) -> Sequence[str]:
+    value = table.get(key, ())
+    texts = cast("Sequence[object]", value) if isinstance(value, (list, tuple)) else None
+    if texts is None or not all(isinstance(text, str) for text in texts):
+        raise ConfigError(f"{key} of [network] must be a list of texts, not {value!r}")
+    return cast("Sequence[str]", texts)

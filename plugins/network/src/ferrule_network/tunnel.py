@@ -1,0 +1,80 @@
+"""Bytes both ways between a command and a host, each direction ending on its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+
+from ferrule_network.connection import CHUNK, Connection, Traffic
+
+if TYPE_CHECKING:
+    from anyio.abc import SocketStream
+
+    from ferrule_network.credentials import Credential
+    from ferrule_network.gate import Way
+    from ferrule_network.rule import Target
+
+
+async def tunnel(
+    connection: Connection, way: Way, target: Target, credential: Credential, early: bytes
+) -> None:
+    """Join a command and a host until both have ended, or one is gone, or nothing moves.
+
+    Args:
+        connection: The command's side.
+        way: The host's side.
+        target: What it is, for the record.
+        credential: Whose it is.
+        early: What the command sent before the tunnel was there.
+    """
+    traffic = Traffic()
+    connection.keep_going()
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_upwards, connection, way.stream, traffic, early, group.cancel_scope)
+            await _downwards(connection, way.stream, traffic, group.cancel_scope)
+    finally:
+        connection.closed(target, credential, way, traffic)
+
+
+async def _upwards(
+    connection: Connection,
+    host: SocketStream,
+    traffic: Traffic,
+    early: bytes,
+    scope: anyio.CancelScope,
+) -> None:
+    try:
+        data = early or await connection.receive()
+        while True:
+            await host.send(data)
+            traffic.sent += len(data)
+            connection.keep_going()
+            data = await connection.receive()
+    except anyio.EndOfStream:
+        await _end(host, scope)
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+        scope.cancel()
+
+
+async def _downwards(
+    connection: Connection, host: SocketStream, traffic: Traffic, scope: anyio.CancelScope
+) -> None:
+    try:
+        while True:
+            data = await host.receive(CHUNK)
+            await connection.stream.send(data)
+            traffic.received += len(data)
+            connection.keep_going()
+    except anyio.EndOfStream:
+        await _end(connection.stream, scope)
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+        scope.cancel()
+
+
+async def _end(stream: anyio.abc.ByteStream, scope: anyio.CancelScope) -> None:
+    try:
+        await stream.send_eof()
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+        scope.cancel()
