@@ -65,6 +65,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "bubblewrap": "ferrule-sandbox-bubblewrap",
         "landlock": "ferrule-sandbox-landlock",
         "none": "ferrule-sandbox-none",
+        "seatbelt": "ferrule-sandbox-seatbelt",
     },
     "ferrule.reviewers": {
         "auto_review": "ferrule-reviewer-guardian",

@@ -56,7 +56,13 @@ def run(request, backend, place, policy):
         command = Command(argv, str(place / "workspace"), env)
         if request.param == "root" or os.geteuid() != 0:
             return complete(backend, policy, command)
-        return as_user(lambda: complete(new_backend(place), policy, command))
+        return as_user(lambda: _in_a_session(new_backend(place), policy, command))
+
+    def _in_a_session(backend, policy, command):
+        try:
+            return complete(backend, policy, command)
+        finally:
+            backend.close()
 
     return run
 

@@ -12,9 +12,11 @@ from contextlib import suppress
 from typing import Final
 
 # The pause lets the kernel end what still runs inside the killed session's sandboxes; the lock is
-# not given while another session needs the stand-in.
+# not given while another session needs the stand-in. What is locked must be what is removed: the
+# one that was opened may have gone meanwhile, and another session's stand in its place.
 _SCRIPT: Final = r"""
 is_ours() { [ "$(stat -c %Y -- "$1")" = 1000000000 ]; }
+is_locked() { flock -xn 9 && [ "$(stat -Lc %d:%i /dev/fd/9)" = "$(stat -c %d:%i -- "$1")" ]; }
 while IFS= read -r line; do
     case $line in
     quit) exit 0 ;;
@@ -26,8 +28,8 @@ sleep 0.2
 for line; do
     path=${line#?}
     case $line in
-    d*) is_ours "$path" && flock -xn "$path" rmdir -- "$path" ;;
-    f*) is_ours "$path" && flock -xn "$path" rm -f -- "$path" ;;
+    d*) is_ours "$path" && { is_locked "$path" && rmdir -- "$path"; } 9<"$path" ;;
+    f*) is_ours "$path" && { is_locked "$path" && rm -f -- "$path"; } 9<"$path" ;;
     l*) link=${path%%//*} target=${path#*//}
         [ "$(readlink "$link")" = "$target" ] && continue
         mv -- "$link" "$link.rejected-$$"

@@ -1,0 +1,1 @@
+"""Sandbox by macOS Seatbelt: a profile made from the policy, run through sandbox-exec."""
