@@ -74,6 +74,15 @@ def test_a_summary_tells_what_the_records_say(store):
     assert listed.updated_at > listed.created_at
 
 
+def test_a_summary_tells_where_the_repository_stood(store):
+    git = {"sha": "a1", "branch": "main", "originUrl": "https://example.org/r.git"}
+    thread_id = write_thread(store, git=git)
+    strange = write_thread(store, git=["main"])
+    listed = store.find(thread_id)
+    assert (listed.git_sha, listed.git_branch, listed.git_origin) == tuple(git.values())
+    assert store.find(strange).git_sha is None
+
+
 def test_running_a_thread_does_not_touch_the_index(store, home):
     thread_id = write_thread(store)
     store.open(thread_id).close()

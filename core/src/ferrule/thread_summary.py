@@ -78,6 +78,9 @@ def _relevant_records(data: bytes) -> Iterator[RolloutRecord]:
 def _from_meta(file: RolloutFile, meta: Mapping[str, object]) -> ThreadSummary:
     created_at = _seconds(_text(meta.get("timestamp")), file.mtime_ns // 1_000_000_000)
     source = meta.get("source", "exec")
+    git: Mapping[str, object] = {}
+    if isinstance(meta.get("git"), Mapping):
+        git = cast("Mapping[str, object]", meta["git"])
     return ThreadSummary(
         thread_id=file.thread_id,
         path=file.path,
@@ -92,6 +95,9 @@ def _from_meta(file: RolloutFile, meta: Mapping[str, object]) -> ThreadSummary:
         forked_from=_text(meta.get("forked_from_id")) or None,
         parent=_text(meta.get("parent_thread_id")) or None,
         source=source if isinstance(source, str) else "subagent",
+        git_sha=_text(git.get("sha")) or None,
+        git_branch=_text(git.get("branch")) or None,
+        git_origin=_text(git.get("originUrl")) or None,
     )
 
 

@@ -48,6 +48,9 @@ class ThreadSummary:
         parent: The thread that started it as a subagent.
         source: The front end that started it.
         total_tokens: Tokens used so far.
+        git_sha: The commit of its repository when it began.
+        git_branch: The branch of its repository then.
+        git_origin: Where its repository was cloned from.
     """
 
     thread_id: str
@@ -64,6 +67,9 @@ class ThreadSummary:
     parent: str | None = None
     source: str = "exec"
     total_tokens: int = 0
+    git_sha: str | None = None
+    git_branch: str | None = None
+    git_origin: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

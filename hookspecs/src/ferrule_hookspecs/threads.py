@@ -78,6 +78,8 @@ class Thread(TypedDict):
     forkedFromId: NotRequired[str | None]
     parentThreadId: NotRequired[str | None]
     gitInfo: NotRequired[GitInfo | None]
+    recencyAt: NotRequired[int | None]
+    canAcceptDirectInput: NotRequired[bool | None]
 
 
 class TokenUsage(TypedDict):

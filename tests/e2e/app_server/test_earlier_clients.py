@@ -17,19 +17,35 @@ import pytest
 
 EARLIER = Path(__file__).parent / "earlier"
 CASES = sorted(path.relative_to(EARLIER) for path in EARLIER.glob("*/*.json"))
-PATIENCE_S = 20
+PATIENCE_S = 40
 
 # Members of replies that an earlier server had and ours has not, and why.
 LEFT_OUT = {
     ".permissionProfile": "described by `sandbox`; later versions dropped it as well",
     ".sandbox.writableRoots": "empty where there is nothing beyond the workspace, as later on",
+    ".multiAgentMode": "always the value that its absence stands for; deprecated",
+    ".thread.historyMode": "as its absence says: a reply with turns is complete",
+    ".data[].historyMode": "as its absence says: a reply with turns is complete",
+}
+# The same in one reply.
+LEFT_OUT_ONCE = {
+    "n_command_exec, request 8: no .stderr": "what a closed pipe ends says nothing, as in a shell",
+}
+# Requests that are refused, of which the recorded server answered all.
+REFUSED = {
+    "0.130.0/g_thread_lifecycle, request 22": "a thread that was put away, as later versions do",
+    "0.130.0/g_thread_lifecycle, request 28": "a deleted thread; that version deleted none",
+    "0.153.4/g_thread_lifecycle, request 16": "a turn that request 15, refused there, took back",
 }
 
 
 class Client:
     """Replays what a client sent, with our ids in place of the recorded ones."""
 
-    def __init__(self, argv: list[str], workspace: Path, environ: dict[str, str]) -> None:
+    def __init__(
+        self, case: Path, argv: list[str], workspace: Path, environ: dict[str, str]
+    ) -> None:
+        self.case = case
         self.argv, self.workspace, self.environ = argv, workspace, environ
         self.ids: dict[str, str] = {}
         self.replies: dict[str, dict] = {}
@@ -82,12 +98,18 @@ class Client:
             ours = self.replies.pop(number)
             if recorded == "error":
                 continue
+            if f"{self.case}, request {number}" in REFUSED:
+                assert "error" in ours
+                continue
             if "error" in ours:
                 complaints.append(f"request {number} was refused: {ours['error']['message']}")
                 continue
             lost = set(recorded["members"]) - members(ours["result"])
             complaints += [
-                f"request {number}: no {each}" for each in sorted(lost) if not known(each)
+                f"request {number}: no {each}"
+                for each in sorted(lost)
+                if not known(each)
+                and f"{self.case.name}, request {number}: no {each}" not in LEFT_OUT_ONCE
             ]
             for name, place in recorded["names"].items():
                 value = ours["result"]
@@ -129,7 +151,7 @@ def test_an_earlier_client_is_served(case, recorded, prepared, members, ferrule)
     steps = json.loads((EARLIER / case).read_text())
 
     async def replay(workspace: Path, environ: dict[str, str]) -> list[str]:
-        client = Client([str(ferrule), "app-server"], workspace, environ)
+        client = Client(case.with_suffix(""), [str(ferrule), "app-server"], workspace, environ)
         await client.start()
         complaints = [each for step in steps for each in await client.step(step, members)]
         await client.stop()

@@ -67,7 +67,14 @@ class LiveThread:
         """The thread as it stands, without turns."""
         thread = self.session.thread
         source = wire_names.source(thread["source"])
-        return {**thread, "status": self.status, "source": source, "turns": []}
+        return {
+            **thread,
+            "status": self.status,
+            "source": source,
+            "turns": [],
+            "recencyAt": thread["updatedAt"],
+            "canAcceptDirectInput": True,
+        }
 
     def turns(self) -> list[Turn]:
         """All turns that clients were told of, the running one included."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ferrule_app_server.server import AppServer
     from ferrule_hookspecs.store import ThreadFilter, ThreadSummary
-    from ferrule_hookspecs.threads import Thread
+    from ferrule_hookspecs.threads import GitInfo, Thread
 
 _PAGE: Final = 500
 
@@ -57,6 +57,7 @@ def as_thread(server: AppServer, summary: ThreadSummary) -> Thread:
             "preview": preview,
             "name": summary.name,
             "updatedAt": summary.updated_at,
+            "recencyAt": summary.updated_at,
             "path": summary.path,
         }
     return {
@@ -78,5 +79,17 @@ def as_thread(server: AppServer, summary: ThreadSummary) -> Thread:
         "path": summary.path,
         "forkedFromId": summary.forked_from,
         "parentThreadId": summary.parent,
-        "gitInfo": None,
+        "gitInfo": _git_info(summary),
+        "recencyAt": summary.updated_at,
+        "canAcceptDirectInput": None,
+    }
+
+
+def _git_info(summary: ThreadSummary) -> GitInfo | None:
+    if summary.git_sha is None and summary.git_branch is None:
+        return None
+    return {
+        "sha": summary.git_sha,
+        "branch": summary.git_branch,
+        "originUrl": summary.git_origin,
     }
