@@ -67,7 +67,7 @@ class ClientConnection:
             case Response():
                 self.server.questions.answer(self, incoming)
             case Refusal():
-                self.outbox.put(envelope.error(None, incoming.code, incoming.message))
+                self.outbox.put(envelope.error(incoming.id, incoming.code, incoming.message))
             case Note():
                 pass  # `initialized` is the only one there is, and nothing waits for it
         self._since_turn += 1
@@ -204,6 +204,9 @@ class ClientConnection:
             return envelope.error(request.id, error.code, str(error), error.data)
         except FerruleError as error:
             return envelope.error(request.id, INVALID, str(error))
+        except OSError as error:  # a folder that cannot be read, a name that is too long
+            text = f"{request.method}: {error.filename or ''}: {error.strerror or error}"
+            return envelope.error(request.id, envelope.INTERNAL, text.replace(": : ", ": "))
         except Exception as error:  # noqa: BLE001 -- every request gets an answer
             self.server.report_fault(request.method, error)
             text = f"{request.method} failed: {type(error).__name__}: {error}"

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, cast
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ INVALID: Final = -32600
 INTERNAL: Final = -32603
 PARSE: Final = -32700
 OVERLOADED: Final = -32001
+
+_ESCAPED_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 RequestId = str | int
 Message = dict[str, object]
@@ -43,10 +46,11 @@ class Response(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """What is no message, and why."""
+    """What is no message, and why; `id` is None where it has none that could be repeated."""
 
     code: int
     message: str
+    id: RequestId | None = None
 
 
 Incoming = Request | Note | Response | Refusal
@@ -55,7 +59,7 @@ Incoming = Request | Note | Response | Refusal
 def read(message: bytes) -> Incoming:
     """Tell what a client sent."""
     try:
-        value: object = json.loads(message, parse_constant=_refuse_constant)
+        value: object = json.loads(message.decode(), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         return Refusal(PARSE, f"Parse error: {error}")
     if isinstance(value, list):
@@ -71,6 +75,8 @@ def read(message: bytes) -> Incoming:
     request_id = fields.get("id")
     if isinstance(request_id, bool) or not isinstance(request_id, str | int):
         return Refusal(INVALID, "Invalid request: `id` is neither a string nor an integer")
+    if _ESCAPED_SURROGATE.search(message) and not _is_text(fields):
+        return _refuse_half_pair(request_id, is_request=isinstance(method, str))
     if isinstance(method, str):
         return Request(request_id, method, fields.get("params"))
     return Response(request_id, fields.get("result"), fields.get("error"))
@@ -100,6 +106,23 @@ def error(
     if data is not None:
         fields["data"] = data
     return {"error": fields, "id": request_id}
+
+
+def _is_text(value: object) -> bool:
+    """Whether every string could be written to a file; half a surrogate pair could not."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _refuse_half_pair(request_id: RequestId, *, is_request: bool) -> Refusal | Response:
+    text = "a string holds half of a surrogate pair, which is no text"
+    if not is_request:  # whoever waits for the answer must learn that there is none
+        return Response(request_id, None, {"code": INVALID, "message": text})
+    told = request_id if _is_text(request_id) else None
+    return Refusal(INVALID, f"Invalid request: {text}", told)
 
 
 def _refuse_constant(text: str) -> NoReturn:

@@ -42,6 +42,9 @@ def options_for(
         RpcError: The configuration is wrong, or something is asked for that does not exist.
     """
     named = cast("str | None", params.get("cwd")) or cwd or server.request.cwd
+    roots = cast("list[str] | None", params.get("runtimeWorkspaceRoots")) or []
+    if any("\0" in path for path in (named, *roots)):
+        raise RpcError("Invalid request: a path cannot hold a NUL character")
     folder = os.path.abspath(os.path.join(server.request.cwd, named))
     request = server.request._replace(
         cwd=folder, flags={**server.request.flags, **_flags(params)}, trust_project=False
@@ -52,7 +55,6 @@ def options_for(
         raise RpcError(f"failed to load configuration: {error}") from error
     _check_reviewer(server, params)
     tools = cast("list[Mapping[str, object]] | None", params.get("dynamicTools"))
-    roots = cast("list[str] | None", params.get("runtimeWorkspaceRoots")) or []
     from ferrule_app_server.client_tools import client_tools
 
     return ThreadOptions(

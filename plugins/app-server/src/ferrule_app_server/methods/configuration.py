@@ -104,7 +104,9 @@ def _check_file(call: RpcCall) -> None:
     if call.request.ignore_user:
         raise _refused("configLayerReadonly", "This server does not use the user's config.toml")
     own = call.kernel.home / "config.toml"
-    if asked is not None and os.path.realpath(str(asked)) != os.path.realpath(own):
+    if asked is None:
+        return
+    if "\0" in str(asked) or os.path.realpath(str(asked)) != os.path.realpath(own):
         raise _refused("configLayerReadonly", "Only writes to the user config are allowed")
 
 

@@ -6,7 +6,6 @@ checked for being absolute and nothing else.
 
 from __future__ import annotations
 
-import binascii
 import os
 import shutil
 import stat
@@ -61,7 +60,7 @@ async def _write_file(call: RpcCall) -> Mapping[str, object]:
     path = absolute(call.params["path"])
     try:
         data = b64decode(str(call.params["dataBase64"]), validate=True)
-    except binascii.Error as error:
+    except ValueError as error:
         raise RpcError(f"fs/writeFile requires valid base64 dataBase64: {error}") from None
 
     def write() -> None:

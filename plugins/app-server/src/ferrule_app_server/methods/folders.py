@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def folder(call: RpcCall, cwd: object) -> str:
     """Return the folder a client means; a relative one starts at the server's own."""
     base = call.request.cwd
-    return base if not isinstance(cwd, str) else os.path.normpath(os.path.join(base, cwd))
+    return base if not isinstance(cwd, str) else os.path.normpath(os.path.join(base, _path(cwd)))
 
 
 async def config_at(call: RpcCall, cwd: object) -> Config:
@@ -37,6 +37,10 @@ def absolute(path: object) -> str:
     text = str(path)
     if not os.path.isabs(text):
         raise RpcError(f"Invalid request: the path {text!r} is not absolute")
+    return _path(text)
+
+
+def _path(text: str) -> str:
     if "\0" in text:
         raise RpcError("Invalid request: a path cannot hold a NUL character")
     return text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import binascii
 from base64 import b64decode
 from typing import TYPE_CHECKING, cast
 
@@ -67,7 +66,7 @@ class ProgramShelf:
             raise RpcError("write requires deltaBase64 or closeStdin")
         try:
             data = b64decode(encoded or "", validate=True)
-        except binascii.Error as error:
+        except ValueError as error:
             raise RpcError(f"invalid deltaBase64: {error}") from None
         try:
             await program.write(data)
