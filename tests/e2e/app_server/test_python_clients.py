@@ -15,7 +15,10 @@ import pytest
 
 from ferrule_testkit.model_items import freeform_call, function_call, message
 
-CONVERSATION = Path(__file__).with_name("codex_app_server_sdk_conversation.py")
+CONVERSATIONS = {
+    "codex_app_server_sdk": Path(__file__).with_name("codex_app_server_sdk_conversation.py"),
+    "openai_codex": Path(__file__).with_name("openai_codex_conversation.py"),
+}
 LONG = {"cmd": "touch begun.txt; sleep 60", "yield_time_ms": 30000}
 PATCH = "*** Begin Patch\n*** Add File: patched.txt\n+patched\n*** End Patch\n"
 
@@ -70,8 +73,9 @@ def test_the_official_sdk(client, recorded, ferrule_home, scripted_by_driver, tm
 
 
 @pytest.mark.timeout(120)
-def test_codex_app_server_sdk(client, ferrule_home, model_server):
-    """A conversation with an approval, a patch, an interrupt and a resume by another client."""
+@pytest.mark.parametrize("module", CONVERSATIONS)
+def test_a_whole_conversation(client, ferrule_home, model_server, module):
+    """With the approval of a command, a patch, an interrupt and a resume in another process."""
     ferrule_home.configure(top='[projects."x"]\n')
     text = (ferrule_home.path / "config.toml").read_text()
     (ferrule_home.path / "config.toml").write_text(text.replace('"never"', '"untrusted"'))
@@ -85,8 +89,8 @@ def test_codex_app_server_sdk(client, ferrule_home, model_server):
         ]
     )
     said = client(
-        "codex_app_server_sdk",
-        CONVERSATION,
+        module,
+        CONVERSATIONS[module],
         ferrule_home.command([])[0],
         ferrule_home.workspace,
         env=ferrule_home.environ,
