@@ -97,12 +97,12 @@ class Connection:
         credential = self.credentials.find(user, secret)
         if credential is None:
             why = "the proxy is for commands that show the credential they were given"
-            self.gate.audit(AuditEvent("refused", "", target, reason=why))
+            self.gate.record(AuditEvent("refused", "", target, reason=why))
             raise RefusedError(why, "credential")
         if credential not in self.holders:
             if len(credential.connections) >= self.gate.limits.per_command:
                 why = f"the command holds {len(credential.connections)} connections; close some"
-                self.gate.audit(AuditEvent("refused", credential.command, target, reason=why))
+                self.gate.record(AuditEvent("refused", credential.command, target, reason=why))
                 raise RefusedError(why, "connections")
             self.holders.add(credential)
             credential.connections.add(self.scope)
@@ -116,7 +116,7 @@ class Connection:
 
     def closed(self, target: Target, credential: Credential, way: Way, traffic: Traffic) -> None:
         """Record the end of what was let through."""
-        self.gate.audit(
+        self.gate.record(
             AuditEvent(
                 "closed",
                 credential.command,

@@ -51,7 +51,7 @@ class HttpConnection:
         except h11.RemoteProtocolError as error:
             if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
                 text = f"the request cannot be read: {str(error)[:200]}"
-                self._connection.gate.audit(AuditEvent("refused", "", reason=text))
+                self._connection.gate.record(AuditEvent("refused", "", reason=text))
                 await self._answer(_Answer(error.error_status_hint, text))
                 await self._connection.linger()
         except anyio.EndOfStream:
@@ -87,15 +87,20 @@ class HttpConnection:
         return event if isinstance(event, h11.Request) else None
 
     def _understand(self, request: h11.Request) -> tuple[ProxyRequest, Credential]:
+        limit = self._connection.gate.limits.head_bytes
+        if _size(request) > limit:  # h11 counts only while a head is not complete
+            text = f"the head of the request is larger than {limit} bytes"
+            self._connection.gate.record(AuditEvent("refused", "", reason=text))
+            raise _Answer(431, text)
         try:
             asked = read_request(request)
             shown = read_credential(request)
         except TargetError as error:
-            self._connection.gate.audit(AuditEvent("refused", "", reason=str(error)))
+            self._connection.gate.record(AuditEvent("refused", "", reason=str(error)))
             raise _Answer(400, str(error)) from None
         if shown is None:
             text = "the proxy is for commands that show the credential they were given"
-            self._connection.gate.audit(AuditEvent("refused", "", asked.target, reason=text))
+            self._connection.gate.record(AuditEvent("refused", "", asked.target, reason=text))
             raise _Answer(407, text, "credential")
         try:
             return asked, self._connection.hold(*shown, asked.target)
@@ -165,6 +170,11 @@ class HttpConnection:
         data = self._http.send(event)
         if data:
             await self._connection.stream.send(data)
+
+
+def _size(request: h11.Request) -> int:
+    fields = sum(len(name) + len(value) + 4 for name, value in request.headers)
+    return len(request.target) + fields
 
 
 def _phrase(text: str) -> bytes:

@@ -64,6 +64,10 @@ class RefusedError(FerruleError):
         self.kind = kind
 
 
+class AuditError(FerruleError):
+    """What is done cannot be recorded, so it is not done."""
+
+
 class UnreachableError(FerruleError):
     """The target is allowed and cannot be reached."""
 
@@ -99,6 +103,15 @@ class Gate:
     resolve: Resolver = look_up
     limits: Limits = Limits()  # noqa: RUF009 - it is frozen
 
+    def record(self, event: AuditEvent) -> None:
+        """Tell the audit; raises `AuditError` where it cannot write."""
+        try:
+            self.audit(event)
+        except OSError as error:  # never taken for a lost connection
+            raise AuditError(
+                f"the record of {event.target} could not be written: {error}"
+            ) from error
+
     async def connect(self, target: Target, credential: Credential) -> Way:
         """Open a connection.
 
@@ -124,7 +137,7 @@ class Gate:
                     f"add '{address}' to `local_addresses` of [network] in config.toml"
                 )
                 raise self._refused(command, target, judgement, why, "address")
-        self.audit(
+        self.record(
             AuditEvent(
                 "allowed", command, target, judgement.decision, judgement.rule, judgement.why
             )
@@ -135,7 +148,7 @@ class Gate:
         self, command: str, target: Target, judgement: Judgement, why: str, kind: str
     ) -> RefusedError:
         decision, rule = judgement.decision, judgement.rule
-        self.audit(AuditEvent("refused", command, target, decision, rule, why))
+        self.record(AuditEvent("refused", command, target, decision, rule, why))
         return RefusedError(f"{target} is refused: {why}", kind)
 
     async def _is_approved(
@@ -180,5 +193,5 @@ class Gate:
         raise self._failed(command, target, f"nobody answers at {addresses[0]}; try again later")
 
     def _failed(self, command: str, target: Target, why: str) -> UnreachableError:
-        self.audit(AuditEvent("failed", command, target, "allow", reason=why))
+        self.record(AuditEvent("failed", command, target, "allow", reason=why))
         return UnreachableError(f"{target} is allowed, but {why}")

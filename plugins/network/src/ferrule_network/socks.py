@@ -40,7 +40,7 @@ async def serve_socks(connection: Connection) -> None:
     except _SocksError as error:
         await _reply(connection, error.code)
     except TargetError as error:
-        connection.gate.audit(AuditEvent("refused", "", reason=str(error)))
+        connection.gate.record(AuditEvent("refused", "", reason=str(error)))
         await _reply(connection, _NOT_ALLOWED)
     except RefusedError:
         await _reply(connection, _NOT_ALLOWED)
@@ -65,7 +65,7 @@ async def _authenticate(connection: Connection) -> tuple[str, str] | None:
     password = await connection.exactly((await connection.exactly(1))[0])
     shown = user.decode("utf-8", "replace"), password.decode("utf-8", "replace")
     if version != 1 or connection.credentials.find(*shown) is None:
-        connection.gate.audit(AuditEvent("refused", "", reason="the credential is nobody's"))
+        connection.gate.record(AuditEvent("refused", "", reason="the credential is nobody's"))
         await connection.stream.send(b"\x01\x01")
         await connection.linger()
         return None
