@@ -65,7 +65,7 @@ def prepare(arguments: Arguments, host: Host, progress: Stream) -> Job:
     """
     if not os.path.isdir(arguments.cwd):
         raise ExecError(f"Error: the working directory {arguments.cwd!r} does not exist")
-    config = _config(arguments, host)
+    config = _config(arguments, host, progress)
     if arguments.approve_for_me:
         _tell_replaced(arguments, host, progress)
     if not (arguments.skip_git_check or config.is_trusted or _is_in_repository(arguments.cwd)):
@@ -75,14 +75,26 @@ def prepare(arguments: Arguments, host: Host, progress: Stream) -> Job:
     return Job(arguments, config, prompt, schema)
 
 
-def _config(arguments: Arguments, host: Host) -> Config:
+def _config(arguments: Arguments, host: Host, progress: Stream) -> Config:
     if arguments.approval_given:
         return host.config(_request(arguments, {}))
     config = host.config(_request(arguments, {"approval_policy": "never"}))
     if config.get("approvals_reviewer", "user") == "user":
+        _tell_unasked(config, progress)
         return config
     # A reviewer that needs no person works here too, so the configured policy holds.
     return host.config(_request(arguments, {}))
+
+
+def _tell_unasked(config: Config, progress: Stream) -> None:
+    """Say so where the user wrote down that somebody is to be asked."""
+    written = [each for each in config.layers if each.file and "approval_policy" in each.values]
+    if written and (policy := written[-1].values["approval_policy"]) != "never":
+        progress.write(
+            f"warning: `approval_policy = {json.dumps(policy)}` of {written[-1].file} does not"
+            " count here, as there may be nobody to ask: what needs approval is refused"
+            ' ("never"); give -a, or choose another reviewer than `user`\n'
+        )
 
 
 def _tell_replaced(arguments: Arguments, host: Host, progress: Stream) -> None:
