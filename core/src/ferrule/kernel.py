@@ -52,7 +52,7 @@ class LocalKernel:
         self._service = ThreadService(self)
         self.threads: Threads = self._service
         self._store: ThreadStore | None = None
-        self._configs: Recent[Config, Config] = Recent(_KEPT)
+        self._configs: Recent[tuple[str, Config], Config] = Recent(_KEPT)
         self._managers: Recent[Mapping[str, object], PluginManager] = Recent(_KEPT)
         self._backends: dict[tuple[str, bool, frozenset[str]], SandboxBackend] = {}
         self._detached: list[Detached] = []
@@ -64,7 +64,8 @@ class LocalKernel:
         from ferrule.config import load_config
 
         loaded = load_config(request, home=self.home, environ=self.environ)
-        return self._configs.get(loaded, lambda: loaded)
+        key = loaded.project_root, loaded  # what differs most is compared first
+        return self._configs.get(key, lambda: loaded)
 
     def write_config(
         self,

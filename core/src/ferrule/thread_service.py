@@ -120,8 +120,11 @@ class ThreadService:
 
     async def aclose(self) -> None:
         """Close every session that is still open."""
-        for session in list(self._sessions):
-            await session.close()
+        import anyio
+
+        async with anyio.create_task_group() as group:
+            for session in list(self._sessions):
+                group.start_soon(session.close)
 
     def _forget(self, session: LiveSession, recorder: Recorder) -> None:
         self._sessions.remove(session)

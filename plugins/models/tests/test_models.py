@@ -1,7 +1,9 @@
 """What is known about models: the built-in catalogue, files that override it, and who shows it."""
 
 import json
+import os
 
+import anyio
 import pytest
 
 from ferrule_hookspecs import PluginContext
@@ -16,7 +18,7 @@ def ask(tmp_path):
     """Ask the catalogue of a home, given what `model_catalog_json` names."""
 
     def asked(model=None, **config):
-        return list(ferrule_models(PluginContext(tmp_path, config), model))
+        return list(anyio.run(ferrule_models, PluginContext(tmp_path, config), model))
 
     asked.home = tmp_path
     return asked
@@ -194,3 +196,21 @@ def test_tools_the_model_may_not_call_are_not_offered(run_ferrule, ferrule_home,
     offered = [tool["name"] for tool in model_server.requests[0].body["tools"]]
     assert "exec_command" not in offered
     assert "unsupported call: exec_command" in run.stdout
+
+
+def test_a_catalogue_that_changes_is_read_again(ask):
+    file = ask.home / "models.json"
+    write(file, {"slug": "own", "context_window": 1000})
+    (before,) = ask("own")
+
+    write(file, {"slug": "own", "context_window": 2000})
+
+    assert (before.context_window, ask("own")[0].context_window) == (1000, 2000)
+
+
+def test_a_catalogue_that_is_a_pipe_keeps_nobody_waiting(ask):
+    pipe = ask.home / "pipe"
+    os.mkfifo(pipe)
+
+    with pytest.raises(ConfigError, match="it is not a file"):
+        ask("own", model_catalog_json=str(pipe))

@@ -8,8 +8,11 @@ over, with `provider`, `max_output_tokens`, `tool_calls`, `disabled_tools` and `
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Mapping
+import stat
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
@@ -52,7 +55,19 @@ def read_catalogue(home: Path, configured: str | None, model: str | None = None)
     return []
 
 
-def _entries(file: Path) -> list[_Entry]:
+def _entries(file: Path) -> Sequence[_Entry]:
+    """Return the entries of a file, which is read anew when it has changed."""
+    try:
+        status = os.stat(file)
+    except OSError as error:
+        raise ConfigError(f"model catalogue {file}: {error.strerror}") from None
+    if not stat.S_ISREG(status.st_mode):  # a pipe would keep everybody waiting
+        raise ConfigError(f"model catalogue {file}: it is not a file")
+    return _read_entries(file, (status.st_mtime_ns, status.st_size, status.st_ino))
+
+
+@lru_cache(maxsize=8)
+def _read_entries(file: Path, stamp: tuple[int, ...]) -> Sequence[_Entry]:
     try:
         parsed: object = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -62,10 +77,10 @@ def _entries(file: Path) -> list[_Entry]:
     entries = cast("Mapping[str, object]", parsed).get("models") if _is_table(parsed) else None
     if not isinstance(entries, list):
         raise ConfigError(f'model catalogue {file}: it must be {{"models": [...]}}')
-    return [
+    return tuple(
         _Entry(entry, f"model catalogue {file}, entry {number}")
         for number, entry in enumerate(cast("list[object]", entries), 1)
-    ]
+    )
 
 
 def _is_table(value: object) -> bool:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @hookimpl
-def ferrule_models(context: PluginContext, model: str | None) -> Sequence[ModelInfo]:
+async def ferrule_models(context: PluginContext, model: str | None) -> Sequence[ModelInfo]:
     """Tell what the catalogue says about a model, or about all."""
     from ferrule_models.catalogue import read_catalogue
 

@@ -38,7 +38,7 @@ def ferrule_amendment(amendment: Amendment, context: PluginContext) -> None:
 
 
 @hookimpl
-def ferrule_session_end(context: PluginContext) -> None:
+async def ferrule_session_end(context: PluginContext) -> None:
     """Forget what this session was warned of."""
     import sys
 
