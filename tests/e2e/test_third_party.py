@@ -5,8 +5,10 @@ Each case builds real wheels and installs them into a fresh environment with the
 
 import json
 
+import anyio
 import pytest
 
+from ferrule_sdk import Ferrule
 from ferrule_testkit.model_items import function_call, message
 
 pytestmark = pytest.mark.timeout(180)
@@ -69,6 +71,36 @@ def test_a_stranger_s_reviewer_decides(
     (output,) = outputs_of(model_server)
     assert ("ran" in output) is accepted
     assert accepted or "it was not asked nicely" in output
+
+
+@pytest.mark.parametrize(("title", "accepted"), [("please run", True), ("run", False)])
+def test_a_stranger_s_reviewer_replaces_the_guardian_through_the_app_server(
+    lean_environment, ferrule_home, model_server, title, accepted
+):
+    lean_environment.install("acme-reviewer", "ferrule-app-server", "ferrule-reviewer-guardian")
+    ferrule_home.configure(top='approvals_reviewer = "acme"')
+    arguments = {"cmd": f"echo {title}; echo r''an", "sandbox_permissions": "require_escalated"}
+    arguments["justification"] = "to test"
+    model_server.play([[function_call("exec_command", arguments)], [message("done")]])
+    asked = []
+
+    async def turn():
+        async with Ferrule(
+            channel=[str(lean_environment.ferrule), "app-server"],
+            environ=ferrule_home.environ,
+            cwd=ferrule_home.workspace,
+            approvals=asked.append,
+        ) as f:
+            thread = await f.thread(approval_policy="on-request")
+            await thread.run("go")
+
+    anyio.run(turn)
+
+    (output,) = outputs_of(model_server)
+    assert ("\nran" in output) is accepted
+    assert accepted or "rejected by acme: it was not asked nicely" in output
+    assert asked == []
+    assert len(model_server.requests) == 2
 
 
 @pytest.mark.parametrize(("title", "accepted"), [("please run", True), ("run", False)])
