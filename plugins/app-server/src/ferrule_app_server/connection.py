@@ -55,7 +55,7 @@ class ClientConnection:
         self._done = anyio.Event()
         self._since_turn = 0
         self._closing: list[Callable[[], Awaitable[None]]] = []
-        self._is_gone = False
+        self.is_gone = False
         self._works: set[anyio.CancelScope] = set()
 
     async def receive(self, message: bytes) -> None:
@@ -95,7 +95,7 @@ class ClientConnection:
         for scope in list(self._works):
             scope.cancel()
         self.server.forget(self)
-        self._is_gone = True
+        self.is_gone = True
         await self._end_all()
 
     async def _end_all(self) -> None:
@@ -125,7 +125,7 @@ class ClientConnection:
     def on_close(self, callback: Callable[[], Awaitable[None]]) -> None:
         """Have something ended when the client is gone; at once where it is gone already."""
         self._closing.append(callback)
-        if self._is_gone:
+        if self.is_gone:
             self.server.start(self._end_all)
 
     def start_soon(self, work: Callable[[], Awaitable[None]]) -> None:
@@ -135,6 +135,8 @@ class ClientConnection:
     async def _until_gone(self, work: Callable[[], Awaitable[None]]) -> None:
         scope = anyio.CancelScope()
         self._works.add(scope)
+        if self.is_gone:
+            scope.cancel()
         try:
             with scope:
                 await work()

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Final, NamedTuple, NoReturn, cast
 
 INVALID: Final = -32600
 INTERNAL: Final = -32603
@@ -18,6 +17,9 @@ PARSE: Final = -32700
 OVERLOADED: Final = -32001
 
 _ESCAPED_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+
+_DEPTH: Final = 128
+"""How deep a message may be nested, as in the reference: what is kept of it is written again."""
 
 RequestId = str | int
 Message = dict[str, object]
@@ -66,6 +68,8 @@ def read(message: bytes) -> Incoming:
         return Refusal(INVALID, "Invalid request: batches are not supported; send one at a time")
     if not isinstance(value, dict):
         return Refusal(INVALID, "Invalid request: a message is a JSON object")
+    if message.count(b"[") + message.count(b"{") > _DEPTH and _is_deep(cast("object", value)):
+        return Refusal(PARSE, f"Parse error: nested more than {_DEPTH} levels deep")
     fields = cast("Mapping[str, object]", value)
     method = fields.get("method")
     if "method" in fields and not isinstance(method, str):
@@ -85,7 +89,11 @@ def read(message: bytes) -> Incoming:
 def write(message: Mapping[str, object]) -> bytes:
     """Return a message as one line of JSON."""
     try:
-        return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode()
+        text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except ValueError:  # a configuration file, or the arguments of a call, may say `nan`
+        return write(cast("Mapping[str, object]", _without_nan(message)))
+    try:
+        return text.encode()
     except UnicodeEncodeError:  # half a surrogate pair, as a broken file name may hold
         return json.dumps(message, separators=(",", ":")).encode()
 
@@ -106,6 +114,30 @@ def error(
     if data is not None:
         fields["data"] = data
     return {"error": fields, "id": request_id}
+
+
+def _without_nan(value: object) -> object:
+    """Put null where a number is none that JSON could write."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[object, object]", value)
+        return {key: _without_nan(each) for key, each in fields.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(each) for each in cast("Sequence[object]", value)]
+    return value
+
+
+def _is_deep(value: object) -> bool:
+    level: list[object] = [value]
+    for _ in range(_DEPTH):
+        nested = [each for each in level if isinstance(each, dict | list)]
+        if not nested:
+            return False
+        level = []
+        for each in nested:
+            level += each.values() if isinstance(each, dict) else each
+    return True
 
 
 def _is_text(value: object) -> bool:

@@ -83,8 +83,9 @@ class LiveThread:
         return self.timeline.turns(self.server.stored_turns(self.id))
 
     def follow(self, connection: ClientConnection) -> None:
-        """Tell a client from now on."""
-        self._followers.add(connection)
+        """Tell a client from now on, unless it is gone meanwhile."""
+        if not connection.is_gone:
+            self._followers.add(connection)
 
     def leave(self, connection: ClientConnection) -> bool:
         """Tell a client no more; returns whether it was told before."""
@@ -92,6 +93,8 @@ class LiveThread:
             return False
         self._followers.discard(connection)
         self._left_at = time.monotonic()
+        for question in self.server.questions.of(self):
+            question.forget(connection)
         return True
 
     def describe_as(self, stored: ThreadSummary) -> None:

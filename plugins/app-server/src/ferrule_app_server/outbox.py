@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _HIGH_WATER: Final = 1024
 """So many messages may wait; whoever can wait then does."""
+_OVERRUN: Final = 8 * _HIGH_WATER
+"""What nobody can wait with, such as news of other threads, is not kept beyond so many."""
 _MERGE_FROM: Final = 16
 """With fewer messages waiting the reader is not slow, and gets every delta as it came."""
 _MERGE_LIMIT: Final = 64 * 1024
@@ -49,6 +51,11 @@ class Outbox:
     def is_full(self) -> bool:
         """Whether the reader is far behind."""
         return len(self._letters) >= _HIGH_WATER and not self.is_closed
+
+    @property
+    def is_overrun(self) -> bool:
+        """Whether the reader is so far behind that it is given up."""
+        return len(self._letters) >= _OVERRUN and not self.is_closed
 
     @property
     def taken(self) -> int:

@@ -114,6 +114,9 @@ class AppServer:
                 continue
             if connection in followers or method != "thread/status/changed":
                 connection.outbox.put(message)
+                if connection.outbox.is_overrun:
+                    self.report(f"a client over {connection.peer.transport} reads nothing; dropped")
+                    connection.outbox.abandon()
             else:
                 connection.outbox.put_latest((method, params["threadId"]), message)
 

@@ -185,10 +185,10 @@ async def _spawn(call: RpcCall) -> Mapping[str, object]:
         call.client.room,
     )
     shelf = _processes.of(call.client)
-    config = await config_at(call, cwd)
-    sandbox = call.kernel.sandbox(config, cwd, policy={"type": "dangerFullAccess"})
-    shelf.add(handle, program)
+    shelf.add(handle, program)  # at once: a client that goes ends what is on its shelf
     try:
+        config = await config_at(call, cwd)
+        sandbox = call.kernel.sandbox(config, cwd, policy={"type": "dangerFullAccess"})
         await _start(program, sandbox, _command(call, config, cwd))
     except BaseException:
         shelf.remove(handle, program)
