@@ -30,7 +30,7 @@ rules = [
 def test_a_decision_is_explained(run_ferrule, ferrule_home, url, code, said):
     (ferrule_home.path / "config.toml").write_text(CONFIG)
     result = run_ferrule("network", "check", url)
-    assert result.code == code
+    assert result.returncode == code
     assert said in result.stdout + result.stderr
 
 
@@ -43,8 +43,8 @@ def test_rules_and_presets_are_listed(run_ferrule, ferrule_home):
 
 
 def test_a_project_cannot_open_the_network(run_ferrule, ferrule_home):
-    (ferrule_home.cwd / ".ferrule").mkdir()
-    (ferrule_home.cwd / ".ferrule/config.toml").write_text(CONFIG)
-    trust = f'[projects."{ferrule_home.cwd}"]\ntrust_level = "trusted"\n'
+    (ferrule_home.workspace / ".ferrule").mkdir()
+    (ferrule_home.workspace / ".ferrule/config.toml").write_text(CONFIG)
+    trust = f'[projects."{ferrule_home.workspace}"]\ntrust_level = "trusted"\n'
     (ferrule_home.path / "config.toml").write_text(trust)
-    assert run_ferrule("network", "check", "https://pypi.org/").code == 11
+    assert run_ferrule("network", "check", "https://pypi.org/").returncode == 11
