@@ -54,8 +54,10 @@ A hook module runs inside the process of Ferrule, with all rights of the user: i
 """
 
 _DIFFERENCES = ROOT / "tests" / "e2e" / "conformance" / "differences.toml"
+_SERVER_DIFFERENCES = ROOT / "tests" / "e2e" / "app_server" / "differences.toml"
 _CHECKS_BEGIN = "<!-- Written by `python docs/generate.py doctor` from here -->"
 _TABLES_BEGIN = "<!-- Written by `python docs/generate.py differences` from here -->"
+_SERVER_TABLES_BEGIN = "<!-- Written by the same for the app-server from here -->"
 _TABLES_END = "<!-- to here -->"
 _TABLE_HEAD = "| key | value | meaning |\n|---|---|---|"
 _KEYS_HEAD = f"""# Configuration keys
@@ -225,7 +227,9 @@ def schema_text() -> str:
 def differences_page() -> str:
     """Return docs/differences.md with its tables made anew."""
     page = (ROOT / "docs" / "differences.md").read_text("utf-8")
-    return _with_tables(page, _TABLES_BEGIN, differences_tables())
+    page = _with_tables(page, _TABLES_BEGIN, differences_tables(_DIFFERENCES, "scenarios"))
+    tables = differences_tables(_SERVER_DIFFERENCES, "conversations")
+    return _with_tables(page, _SERVER_TABLES_BEGIN, tables)
 
 
 def _with_tables(page: str, begin: str, tables: str) -> str:
@@ -253,11 +257,11 @@ def check_meanings() -> dict[str, str]:
     return meanings
 
 
-def differences_tables() -> str:
-    """Return one table of reasons and one of scenarios whose feature is not there yet."""
-    listed = tomllib.loads(_DIFFERENCES.read_text("utf-8"))
+def differences_tables(listed_in: Path, what: str) -> str:
+    """Return one table of reasons, and a list of what waits for its feature."""
+    listed = tomllib.loads(listed_in.read_text("utf-8"))
     reasons: dict[str, list[str]] = {
-        each["reason"]: ["every scenario"] for each in listed["everywhere"]
+        each["reason"]: [f"every {what[:-1]}"] for each in listed["everywhere"]
     }
     waiting: list[str] = []
     for name, entry in sorted(listed["scenario"].items()):
@@ -269,8 +273,8 @@ def differences_tables() -> str:
         f"| {_sentence(why)} | {', '.join(dict.fromkeys(names))} |"
         for why, names in reasons.items()
     ]
-    lines = ["| Ferrule | recorded scenarios |", "|---|---|", *sorted(rows), ""]
-    lines += ["Recorded scenarios of what is not there yet:", ""]
+    lines = [f"| Ferrule | recorded {what} |", "|---|---|", *sorted(rows), ""]
+    lines += [f"Recorded {what} of what is not there yet:", ""]
     return "\n".join([*lines, ", ".join(f"`{name}`" for name in waiting) + ".", ""])
 
 
