@@ -56,6 +56,25 @@ def test_the_best_backend_is_taken_without_a_word(choose):
     assert choose(Manager(bubblewrap=FULL, landlock=LESS)) == ("bubblewrap", [])
 
 
+def test_on_macos_seatbelt_is_taken(choose, monkeypatch):
+    monkeypatch.setattr("sys.platform", "darwin")
+
+    assert choose(Manager(bubblewrap=FULL, landlock=LESS, seatbelt=FULL)) == ("seatbelt", [])
+
+
+def test_on_macos_seatbelt_is_what_to_install(choose, monkeypatch):
+    monkeypatch.setattr("sys.platform", "darwin")
+
+    with pytest.raises(SandboxUnavailableError, match="pip install ferrule-sandbox-seatbelt"):
+        choose(Manager(bubblewrap=FULL, none=set()))
+
+
+def test_elsewhere_seatbelt_is_not_even_tried(choose):
+    _, said = choose(Manager(bubblewrap=None, landlock=LESS, seatbelt=None), READ)
+
+    assert "seatbelt" not in said[0]
+
+
 def test_falling_back_is_said_with_the_reason_and_what_is_open(choose):
     name, said = choose(Manager(bubblewrap=None, landlock=LESS), READ)
 

@@ -6,6 +6,7 @@ administrator has accepted that gap in words (`sandbox_accept_gaps`).
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
 from ferrule_hookspecs.errors import (
@@ -22,8 +23,21 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.sandbox import Feature, ResolvedPolicy, SandboxBackend
 
 _GROUP: Final = "ferrule.sandboxes"
-_AUTOMATIC: Final = ("bubblewrap", "landlock")
-_MEND: Final = "install bubblewrap, as in `apt install bubblewrap`, or name a sandbox_backend"
+
+
+class _Offer(NamedTuple):
+    """The backends that `auto` tries on a system, best first, and how to get the best one."""
+
+    backends: tuple[str, ...]
+    install: str
+
+
+_USUAL: Final = _Offer(
+    ("bubblewrap", "landlock"), "install bubblewrap, as in `apt install bubblewrap`"
+)
+_OFFERS: Final[dict[str, _Offer]] = {
+    "darwin": _Offer(("seatbelt",), "install it: pip install ferrule-sandbox-seatbelt"),
+}
 Verdict = Literal["chosen", "not needed", "insufficient", "unavailable", "not installed"]
 """chosen: commands run in it. not needed: another one was chosen first. insufficient: it works here
 but cannot enforce what the mode promises. unavailable: it does not work here."""
@@ -101,7 +115,7 @@ def explain_choice(
         return [Explanation("none", "chosen", f"{policy.mode} confines nothing")]
     installed = manager.names(_GROUP)
     found: list[Explanation] = []
-    for candidate in _AUTOMATIC if name == "auto" else (name,):
+    for candidate in _offer().backends if name == "auto" else (name,):
         if candidate not in installed:
             reason = f"install it with: pip install ferrule-sandbox-{candidate}"
             found.append(Explanation(candidate, "not installed", reason))
@@ -130,11 +144,15 @@ def accepted_gaps(values: Mapping[str, object]) -> frozenset[Feature]:
     return frozenset(cast("list[Feature]", named) if isinstance(named, list) else ())
 
 
+def _offer() -> _Offer:
+    return _OFFERS.get(sys.platform, _USUAL)
+
+
 def _candidates(manager: PluginManager, name: str) -> tuple[str, ...]:
     if name != "auto":
         return (name,)
     installed = manager.names(_GROUP)
-    return tuple(candidate for candidate in _AUTOMATIC if candidate in installed)
+    return tuple(candidate for candidate in _offer().backends if candidate in installed)
 
 
 def _judge(backend: SandboxBackend, context: PluginContext, policy: ResolvedPolicy) -> _Judgement:
@@ -176,15 +194,18 @@ def _tell(
 def _refusal(judged: list[_Judgement]) -> SandboxUnavailableError:
     """Word why no backend serves, with the better mend first and then the line to write."""
     if not judged:
-        return SandboxUnavailableError(f"no sandbox that works by itself is installed; {_MEND}")
+        return SandboxUnavailableError(
+            f"no sandbox that works by itself is installed; {_offer().install},"
+            " or name a sandbox_backend"
+        )
     text = "; ".join(_complaint(each) for each in judged)
     gaps = [each.missing for each in judged if each.missing]
     if not gaps:
         return SandboxUnavailableError(text)
     fewest = min(gaps, key=len)
-    mend = "install bubblewrap, as in `apt install bubblewrap`"
-    if any(each.backend.name == _AUTOMATIC[0] for each in judged):
-        mend = f"make {_AUTOMATIC[0]} work"
+    best, mend = _offer().backends[0], _offer().install
+    if any(each.backend.name == best for each in judged):
+        mend = f"make {best} work"
     if "filesystem" not in fewest:
         names = ", ".join(f'"{feature}"' for feature in fewest)
         mend += (

@@ -36,7 +36,7 @@ _ENFORCED: Final[frozenset[Feature]] = frozenset(
         "proc_sys",
     )
 )
-_MAX_BYTES: Final = 512 * 1024  # of the profile and its parameters; the system takes a megabyte
+_MAX_BYTES: Final = 640 * 1024  # of a megabyte that the system takes, environment included
 _LOADER: Final = "DYLD_"
 _MARK: Final = "FERRULE_SANDBOX"
 
@@ -117,7 +117,7 @@ def _confined_by(policy: ResolvedPolicy, scratch: str | None) -> list[str]:
         words += ["-D", f"{name}={value}"]
     if sum(len(os.fsencode(word)) + 1 for word in words) > _MAX_BYTES:
         raise PolicyUnenforceableError(
-            f"the sandbox seatbelt cannot protect {len(profile.parameters)} places at once;"
+            f"the sandbox seatbelt cannot name {len(profile.parameters)} places for one command;"
             " work in a smaller folder"
         )
     return [*words, "--"]

@@ -49,7 +49,7 @@ def examine(launcher: Launcher) -> Finding:
     return Finding(
         True,
         f"{PROGRAM} with a profile made from the policy; {UNPROVED}. Not confined are: the number"
-        " of processes, memory, system calls, and the sight of other processes' names",
+        " of processes, memory and system calls",
     )
 
 

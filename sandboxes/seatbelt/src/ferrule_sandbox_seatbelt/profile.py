@@ -46,8 +46,8 @@ def make_profile(policy: ResolvedPolicy, scratch: str | None = None) -> Profile:
     Raises:
         PolicyUnenforceableError: A path is not text, as all paths on macOS are.
     """
-    draft = _Draft()
-    roots = _unique([root.path for root in policy.writable_roots])
+    roots = _unique(sorted(root.path for root in policy.writable_roots))
+    draft = _Draft(roots)
     hidden = _with_targets(policy.deny_read)
     kept = _unique(
         path for root in policy.writable_roots for path in (*root.read_only, *root.forbidden)
@@ -70,9 +70,14 @@ def make_profile(policy: ResolvedPolicy, scratch: str | None = None) -> Profile:
 
 
 class _Draft:
-    """The parameters of a profile while it is written."""
+    """The parameters of a profile while it is written.
 
-    def __init__(self) -> None:
+    The letters of a root count as they are, since nothing else is granted; sorted, the outermost
+    one comes first.
+    """
+
+    def __init__(self, roots: Sequence[str]) -> None:
+        self._roots = roots
         self.parameters: list[tuple[str, str]] = []
 
     def granted(self, paths: Sequence[str]) -> str:
@@ -84,7 +89,8 @@ class _Draft:
         """Filters that leave out these places and all below them, however they are written."""
         filters: list[str] = []
         for path, each in zip(paths, self._named(kind, paths), strict=True):
-            pattern = scheme_string(place_pattern(path))
+            folder = next((root for root in self._roots if is_inside(path, root)), "")
+            pattern = scheme_string(place_pattern(folder, path))
             filters += [
                 f"(require-not (literal {each}))",
                 f"(require-not (subpath {each}))",

@@ -17,13 +17,17 @@ def scheme_string(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def place_pattern(path: str) -> str:
-    """Return a pattern for a path and all below it, in whatever case its letters are written."""
-    return "^" + "".join(map(_quoted, path)) + "(/|$)"
+def place_pattern(folder: str, path: str) -> str:
+    """Return a pattern for a path and all below it, its letters below `folder` in either case."""
+    start = len(folder)
+    exact = "".join(map(_quoted, path[:start]))
+    return f"^{exact}{''.join(map(_in_any_case, path[start:]))}(/|$)"
+
+
+def _in_any_case(character: str) -> str:
+    lower = character.lower()
+    return f"[{lower}{lower.upper()}]" if lower in _LETTERS else _quoted(character)
 
 
 def _quoted(character: str) -> str:
-    lower = character.lower()
-    if lower in _LETTERS:
-        return f"[{lower}{lower.upper()}]"
     return "\\" + character if character in _SPECIAL else character
