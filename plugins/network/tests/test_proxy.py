@@ -120,6 +120,40 @@ async def test_an_answer_that_cannot_be_read_is_a_bad_gateway(network, said):
         assert (await world.exchange(world.request(GOOD, HOST))).startswith(b"HTTP/1.1 502 ")
 
 
+LARGE = bytes(range(256)) * 4 * 5_003  # more than the system's buffers hold, and no round number
+
+
+@pytest.mark.parametrize("can_splice", [True, False], ids=["inside-the-system", "copied"])
+@pytest.mark.parametrize("way", ["connect", "http"])
+async def test_a_large_answer_arrives_whole(network, to_end, monkeypatch, way, can_splice):
+    if not can_splice:
+        monkeypatch.delattr("os.splice")
+    async with network(*RULES, names=NAMES) as world:
+        whole = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(LARGE) + LARGE
+        world.origin.answers[b"/large"] = whole
+        request = world.request("GET http://good.test:{port}/large HTTP/1.1", HOST)
+        if way == "http":
+            small = world.request(GOOD, HOST)
+            answer = await world.exchange(request + small)
+            rest = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\norigin"
+        else:
+            head = world.request("CONNECT good.test:{port} HTTP/1.1", HOST)
+            answer = await world.exchange(head + b"GET /large HTTP/1.1\r\n\r\n")
+            answer, rest = answer.removeprefix(b"HTTP/1.1 200 Connection established\r\n\r\n"), b""
+        assert answer == whole + rest
+        closed = next(event for event in world.events if event.kind == "closed")
+        assert closed.received == len(whole)
+
+
+async def test_a_large_answer_that_breaks_off_or_goes_on_stays_what_it_is(network):
+    async with network(*RULES, names=NAMES) as world:
+        request = world.request("GET http://good.test:{port}/large HTTP/1.1", HOST)
+        for said, arrives in ((len(LARGE) + 5, len(LARGE)), (len(LARGE) - 5, len(LARGE) - 5)):
+            head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % said
+            world.origin.answers[b"/large"] = head + LARGE
+            assert await world.exchange(request) == head + LARGE[:arrives]
+
+
 async def test_a_command_that_waits_for_100_continue_gets_it(network, to_end):
     async with network(*RULES, names=NAMES) as world, await world.open() as stream:
         post = "POST http://good.test:{port}/ HTTP/1.1"

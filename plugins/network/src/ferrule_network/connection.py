@@ -9,6 +9,7 @@ import anyio
 
 from ferrule_network.audit import AuditEvent
 from ferrule_network.gate import Gate, RefusedError
+from ferrule_network.host_stream import CHUNK
 
 if TYPE_CHECKING:
     from anyio.abc import ByteStream
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from ferrule_network.gate import Way
     from ferrule_network.rule import Target
 
-CHUNK: Final = 256 * 1024
+BULK: Final = 1024 * 1024
+"""From how many bytes on it pays to move them inside the system."""
 _LINGER_S: Final = 2.0
 _LINGER_BYTES: Final = 1024 * 1024
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import h11
 
-from ferrule_network.connection import CHUNK, Connection, Traffic
+from ferrule_network.connection import BULK, Connection, Traffic
 
 if TYPE_CHECKING:
-    from anyio.abc import SocketStream
-
+    from ferrule_network.host_stream import HostStream
     from ferrule_network.request_target import ProxyRequest
 
 _HOP_BY_HOP: Final = frozenset(
@@ -39,7 +38,7 @@ class Exchange:
         is_commands_fault: Whether what could not be read came from the command.
     """
 
-    def __init__(self, connection: Connection, command: h11.Connection, host: SocketStream) -> None:
+    def __init__(self, connection: Connection, command: h11.Connection, host: HostStream) -> None:
         self.traffic = Traffic()
         self.is_commands_fault = False
         self._connection = connection
@@ -62,7 +61,7 @@ class Exchange:
         async with anyio.create_task_group() as group:
             group.start_soon(self._body, group.cancel_scope)
             try:
-                await self._answer()
+                await self._answer(request)
             except (h11.RemoteProtocolError, *_LOST) as error:
                 fault = error  # raised outside of the group, which would wrap it up
             group.cancel_scope.cancel()
@@ -91,7 +90,7 @@ class Exchange:
         except _LOST:
             return  # a host may answer without reading all
 
-    async def _answer(self) -> None:
+    async def _answer(self, request: h11.Request) -> None:
         while True:
             event = self._host.next_event()
             if event is h11.NEED_DATA:
@@ -100,6 +99,9 @@ class Exchange:
                 await self._interim(event)
             elif isinstance(event, h11.Response):
                 await self._to_command(_response(event))
+                if (length := _long(event)) and request.method != b"HEAD":
+                    await self._long_body(length)
+                    return
             elif isinstance(event, h11.Data):
                 await self._to_command(h11.Data(data=event.data))
             elif isinstance(event, h11.EndOfMessage):
@@ -107,6 +109,35 @@ class Exchange:
                 return
             else:
                 raise h11.RemoteProtocolError("it ended without an answer")
+
+    async def _long_body(self, left: int) -> None:
+        """Stream a body whose length is known; it needs no reading, and h11 only counts."""
+
+        def moved(count: int) -> None:
+            nonlocal left
+            left -= count
+            self.traffic.received += count
+            self._count(count)
+            self._connection.keep_going()
+
+        first, _ = self._host.trailing_data
+        first = first[:left]
+        await self._connection.stream.send(first)
+        left -= len(first)
+        self._count(len(first))
+        await self._stream.pour(self._connection.stream, left, moved)
+        while left:
+            try:
+                data = (await self._stream.receive())[:left]
+            except anyio.EndOfStream:
+                raise h11.RemoteProtocolError("it broke off") from None
+            await self._connection.stream.send(data)
+            moved(len(data))
+        await self._to_command(h11.EndOfMessage())
+
+    def _count(self, count: int) -> None:
+        if count:  # h11 takes anything that has a length for the data of a body
+            self._command.send_with_data_passthrough(h11.Data(data=range(count)))  # pyright: ignore[reportArgumentType]
 
     async def _interim(self, event: h11.InformationalResponse) -> None:
         if event.status_code == 101:
@@ -116,7 +147,7 @@ class Exchange:
 
     async def _from_host(self) -> None:
         try:
-            data = await self._stream.receive(CHUNK)
+            data = await self._stream.receive()
         except anyio.EndOfStream:
             data = b""
         except _LOST as error:
@@ -149,6 +180,15 @@ def _request(request: h11.Request, asked: ProxyRequest) -> Headers:
     elif asked.length is not None:
         headers.append((b"Content-Length", asked.length))
     return [*headers, (b"Connection", b"close")]
+
+
+def _long(event: h11.Response) -> int:
+    """The length of a body that is long and of known length; 0 for any other."""
+    names = {bytes(name): bytes(value) for name, value in event.headers}
+    if b"transfer-encoding" in names or event.status_code in (204, 304):
+        return 0
+    length = int(names.get(b"content-length", b"0"))
+    return length if length >= BULK else 0
 
 
 def _response(event: h11.Response) -> h11.Response:

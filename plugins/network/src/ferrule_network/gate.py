@@ -17,11 +17,10 @@ import anyio
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_network.audit import Audit, AuditEvent
 from ferrule_network.host import Address, Host, canonical_address
+from ferrule_network.host_stream import HostStream, connect_host
 from ferrule_network.limits import Limits
 
 if TYPE_CHECKING:
-    from anyio.abc import SocketStream
-
     from ferrule_network.credentials import Credential
     from ferrule_network.policy import Judgement
     from ferrule_network.rule import Target
@@ -75,7 +74,7 @@ class UnreachableError(FerruleError):
 class Way(NamedTuple):
     """An open connection to a target."""
 
-    stream: SocketStream
+    stream: HostStream
     address: str
 
 
@@ -187,7 +186,7 @@ class Gate:
         for address in addresses[:_MOST_TRIES]:
             try:
                 with anyio.fail_after(self.limits.connect_s):
-                    return Way(await anyio.connect_tcp(str(address), target.port), str(address))
+                    return Way(await connect_host(address, target.port), str(address))
             except (OSError, TimeoutError):
                 continue
         raise self._failed(command, target, f"nobody answers at {addresses[0]}; try again later")

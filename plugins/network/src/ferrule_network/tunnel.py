@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from ferrule_network.connection import CHUNK, Connection, Traffic
+from ferrule_network.connection import BULK, Connection, Traffic
 
 if TYPE_CHECKING:
-    from anyio.abc import SocketStream
+    from anyio.abc import ByteStream
 
     from ferrule_network.credentials import Credential
     from ferrule_network.gate import Way
+    from ferrule_network.host_stream import HostStream
     from ferrule_network.rule import Target
 
 
@@ -40,7 +41,7 @@ async def tunnel(
 
 async def _upwards(
     connection: Connection,
-    host: SocketStream,
+    host: HostStream,
     traffic: Traffic,
     early: bytes,
     scope: anyio.CancelScope,
@@ -59,21 +60,29 @@ async def _upwards(
 
 
 async def _downwards(
-    connection: Connection, host: SocketStream, traffic: Traffic, scope: anyio.CancelScope
+    connection: Connection, host: HostStream, traffic: Traffic, scope: anyio.CancelScope
 ) -> None:
+    def moved(count: int) -> None:
+        traffic.received += count
+        connection.keep_going()
+
     try:
-        while True:
-            data = await host.receive(CHUNK)
+        while traffic.received < BULK:
+            data = await host.receive()
             await connection.stream.send(data)
-            traffic.received += len(data)
-            connection.keep_going()
+            moved(len(data))
+        await host.pour(connection.stream, None, moved)
+        while True:
+            data = await host.receive()
+            await connection.stream.send(data)
+            moved(len(data))
     except anyio.EndOfStream:
         await _end(connection.stream, scope)
     except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
         scope.cancel()
 
 
-async def _end(stream: anyio.abc.ByteStream, scope: anyio.CancelScope) -> None:
+async def _end(stream: ByteStream, scope: anyio.CancelScope) -> None:
     try:
         await stream.send_eof()
     except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
