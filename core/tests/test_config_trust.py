@@ -226,6 +226,15 @@ class TestRequirements:
         with pytest.raises(ConfigError, match=r"config.toml:1:1: `approval_policy` is 'never'"):
             setup.load()
 
+    def test_explain_tells_what_the_administrator_allows(self, setup):
+        setup.user('approval_policy = "untrusted"')
+        setup.rules('allowed_approval_policies = ["untrusted", "on-request"]')
+        used, *_, allowed = setup.load().explain("approval_policy")
+        assert used.value == "untrusted"
+        assert allowed.value == ["untrusted", "on-request"]
+        assert "administrator allows" in allowed.note
+        assert (allowed.origin.layer, allowed.origin.line) == ("requirements", 1)
+
     def test_a_default_that_is_not_allowed_gives_way_with_a_warning(self, setup):
         setup.user()
         setup.rules('allowed_sandbox_modes = ["read-only"]')

@@ -26,6 +26,7 @@ from ferrule.config.providers import resolve_oss, surroundings_layer
 from ferrule.config.required_servers import constrain_servers
 from ferrule.config.requirements import (
     allowed_choices,
+    bound_origins,
     constrain,
     constrain_guardian,
     constrain_plugins,
@@ -135,6 +136,7 @@ def read_config(request: ConfigRequest, places: Places) -> LoadedConfig:
         changed.origins | guarded.origins | server_origins,
         ignored,
         allowed_choices(rules),
+        bound_origins(rules),
     )
 
 

@@ -35,6 +35,7 @@ class LoadedConfig:
         adjusted: Keys whose value the administrator's constraints changed.
         ignored: Parts of project files that do not count.
         allowed: By key, the values the administrator allows.
+        bounds: By key, where the administrator says so.
     """
 
     values: Mapping[str, object]
@@ -45,6 +46,7 @@ class LoadedConfig:
     adjusted: Mapping[KeyPath, ConfigOrigin] = field(default_factory=dict[KeyPath, ConfigOrigin])
     ignored: Sequence[Layer] = ()
     allowed: Mapping[str, Sequence[str]] = field(default_factory=dict[str, "Sequence[str]"])
+    bounds: Mapping[str, ConfigOrigin] = field(default_factory=dict[str, ConfigOrigin])
 
     def get(self, key: str, default: object = None) -> object:
         """Return a value by dotted key; parts may be quoted."""
@@ -78,6 +80,9 @@ class LoadedConfig:
             if layer.has(path):
                 note = "ignored: a project may only narrow safety"
                 found.append(Statement(_origin(layer, path), lookup(layer.values, path), note))
+        if len(path) == 1 and path[0] in self.bounds:
+            note = "all that the administrator allows"
+            found.append(Statement(self.bounds[path[0]], list(self.allowed[path[0]]), note))
         return found
 
 

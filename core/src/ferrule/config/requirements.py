@@ -132,6 +132,17 @@ def allowed_choices(rules: Layer | None) -> dict[str, Sequence[str]]:
     return {key: tuple(texts(values[rule])) for rule, key in _CONSTRAINED.items() if rule in values}
 
 
+def bound_origins(rules: Layer | None) -> dict[str, ConfigOrigin]:
+    """Tell by key where the administrator says what is allowed."""
+    if rules is None:
+        return {}
+    return {
+        key: ConfigOrigin("requirements", rules.file, rules.line((rule,)))
+        for rule, key in _CONSTRAINED.items()
+        if rule in rules.values
+    }
+
+
 def _choices(value: object) -> list[str]:
     """What of a value must be allowed: each item of a list."""
     return texts(value) if is_list(value) else [_choice(value)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ferrule_exec.arguments import APPROVE_FOR_ME
 from ferrule_exec.errors import ExecError
 from ferrule_exec.prompt import Stdin, compose
+from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.host import Config, ConfigRequest, Host, ThreadOptions
 
 if TYPE_CHECKING:
@@ -78,7 +79,11 @@ def prepare(arguments: Arguments, host: Host, progress: Stream) -> Job:
 def _config(arguments: Arguments, host: Host, progress: Stream) -> Config:
     if arguments.approval_given:
         return host.config(_request(arguments, {}))
-    config = host.config(_request(arguments, {"approval_policy": "never"}))
+    try:
+        config = host.config(_request(arguments, {"approval_policy": "never"}))
+    except ConfigError:
+        # The administrator may not allow it; what else is wrong is wrong with this, too.
+        return host.config(_request(arguments, {}))
     if config.get("approvals_reviewer", "user") == "user":
         _tell_unasked(config, progress)
         return config
@@ -89,7 +94,8 @@ def _config(arguments: Arguments, host: Host, progress: Stream) -> Config:
 def _tell_unasked(config: Config, progress: Stream) -> None:
     """Say so where the user wrote down that somebody is to be asked."""
     written = [each for each in config.layers if each.file and "approval_policy" in each.values]
-    if written and (policy := written[-1].values["approval_policy"]) != "never":
+    policy = written[-1].values["approval_policy"] if written else "never"
+    if policy != config.get("approval_policy") == "never":
         progress.write(
             f"warning: `approval_policy = {json.dumps(policy)}` of {written[-1].file} does not"
             " count here, as there may be nobody to ask: what needs approval is refused"
