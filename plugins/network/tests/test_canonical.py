@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv6Address
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferrule_network.addresses import Reach
@@ -22,6 +22,7 @@ BASES = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(NUMBERS, BASES, st.integers(1, 4), st.booleans())
 def test_every_way_of_writing_an_ipv4_address_is_the_address(number, bases, parts, dot):
     front = [(number >> (24 - 8 * at)) & 255 for at in range(parts - 1)]
@@ -30,12 +31,14 @@ def test_every_way_of_writing_an_ipv4_address_is_the_address(number, bases, part
     assert canonical_host(written + "." * dot).address == IPv4Address(number)
 
 
+@settings(deadline=None)
 @given(NUMBERS)
 def test_an_ipv4_address_dressed_as_ipv6_is_the_ipv4_address(number):
     mapped = IPv6Address((0xFFFF << 32) + number)
     assert canonical_host(f"[{mapped}]") == canonical_host(str(IPv4Address(number)))
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**128 - 1))
 def test_every_way_of_writing_an_ipv6_address_is_the_address(number):
     address = IPv6Address(number)
@@ -43,6 +46,7 @@ def test_every_way_of_writing_an_ipv6_address_is_the_address(number):
     assert len({canonical_host(form) for form in forms}) == 1
 
 
+@settings(deadline=None)
 @given(NAMES, st.randoms(use_true_random=False), st.booleans())
 def test_capitals_percent_encoding_wide_letters_and_a_dot_change_no_name(name, random, dot):
     def write(letter):
@@ -53,6 +57,7 @@ def test_capitals_percent_encoding_wide_letters_and_a_dot_change_no_name(name, r
     assert canonical_host("".join(map(write, name)) + "." * dot).text == name
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40) | st.text("0123456789abcdefx.:[]%-_@/\\ ", max_size=20))
 def test_what_has_a_spelling_has_one(written):
     try:
@@ -66,6 +71,7 @@ def test_what_has_a_spelling_has_one(written):
     )
 
 
+@settings(deadline=None)
 @given(st.text(max_size=30))
 def test_host_and_port_are_taken_apart_in_one_way_or_refused(written):
     try:
@@ -134,6 +140,7 @@ TARGETS = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(RULES, max_size=6), TARGETS, st.randoms(use_true_random=False))
 def test_the_order_of_rules_does_not_matter(rules, target, random):
     shuffled = random.sample(rules, len(rules))
@@ -141,6 +148,7 @@ def test_the_order_of_rules_does_not_matter(rules, target, random):
     assert Policy(tuple(shuffled)).judge(target).decision == decision
 
 
+@settings(deadline=None)
 @given(st.lists(RULES, max_size=6), RULES, TARGETS)
 def test_a_rule_that_asks_or_denies_never_widens(rules, more, target):
     before, after = (
@@ -152,6 +160,7 @@ def test_a_rule_that_asks_or_denies_never_widens(rules, more, target):
         assert after != "allow" or before == "allow"
 
 
+@settings(deadline=None)
 @given(NUMBERS)
 def test_an_inner_address_is_inner_in_every_dress(number):
     reach = Reach()
