@@ -235,6 +235,14 @@ class TestRequirements:
         assert "administrator allows" in allowed.note
         assert (allowed.origin.layer, allowed.origin.line) == ("requirements", 1)
 
+    def test_a_plugin_that_only_the_user_allows_is_named(self, setup):
+        setup.user('[plugins]\nallow = ["acme", "ferrule-exec"]')
+        setup.rules('[plugins]\nallow = ["ferrule-exec==0.1.0"]')
+        config = setup.load()
+        assert config.get("plugins.allow") == ["ferrule-exec==0.1.0"]
+        (warning,) = config.warnings
+        assert "names 'acme', which the administrator does not allow" in warning
+
     def test_a_default_that_is_not_allowed_gives_way_with_a_warning(self, setup):
         setup.user()
         setup.rules('allowed_sandbox_modes = ["read-only"]')

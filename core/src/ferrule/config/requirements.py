@@ -122,8 +122,24 @@ def constrain(values: Table, rules: Layer | None, layers: Sequence[Layer]) -> Co
         if is_list(allowed) and not all(each in allowed for each in _choices(values.get(key))):
             _refuse_request(key, rule, rules, layers)
             _replace_default(values, key, rule, rules, result)
+    result.warnings += _dropped_plugins(values, rules)
     result.origins.update(constrain_plugins(values, rules))
     return result
+
+
+def _dropped_plugins(values: Table, rules: Layer) -> list[str]:
+    """Name the plugins that the user lets load and the administrator does not."""
+    own = lookup(values, ("plugins", "allow"))
+    allow = lookup(rules.values, ("plugins", "allow"))
+    if not (is_list(own) and is_list(allow)):
+        return []
+    names = {_pin_name(pin) for pin in allow}
+    place_of = rules.where(("plugins", "allow"))
+    return [
+        f"`plugins.allow` names {name!r}, which the administrator does not allow ({place_of})"
+        for name in map(_pin_name, own)
+        if name not in names
+    ]
 
 
 def allowed_choices(rules: Layer | None) -> dict[str, Sequence[str]]:
