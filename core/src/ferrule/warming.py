@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from typing import TYPE_CHECKING, Final, cast
+from weakref import WeakSet
 
 import anyio
 
@@ -16,11 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ferrule.conversation import Conversation
+    from ferrule.dispatcher import Dispatcher
     from ferrule.session_parts import SessionParts
     from ferrule_hookspecs.provider import ModelRequest
 
 # Longer than a request takes to leave, shorter than a model takes to ask for its first tool.
 _HEAD_START_S: Final = 0.1
+_prepared: Final[WeakSet[Dispatcher]] = WeakSet()
+"""Of each configuration its first session: what it imported, the next ones need not see to."""
 
 
 class Warming:
@@ -42,8 +46,9 @@ class Warming:
         provider = self._parts.provider
         with self._provider, contextlib.suppress(FerruleError), contained("the model provider"):
             prewarm = getattr(provider, "prewarm", None)
-            if callable(prewarm):
+            if callable(prewarm) and self._parts.hooks not in _prepared:
                 await anyio.to_thread.run_sync(prewarm)
+                _prepared.add(self._parts.hooks)
             warm_up = getattr(provider, "warm_up", None)
             if callable(warm_up):
                 request = next_request(self._parts, conversation, "")

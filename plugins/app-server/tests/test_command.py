@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -139,3 +141,21 @@ def test_a_killed_server_leaves_everything_that_was_told(app_server, model_serve
         assert thread["turns"][0]["items"][: len(told)] == told
         assert thread["turns"][0]["status"] == "interrupted"
         assert thread["status"] == {"type": "idle"}
+
+
+def test_sigterm_is_ignored_once_all_is_closed():
+    """The loop takes its signal handlers down then, and would have SIGTERM end the process."""
+    script = """
+import os, signal, anyio
+from ferrule_app_server.serve import _close_ears
+
+async def main():
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP):
+        _close_ears()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+anyio.run(main)
+os.kill(os.getpid(), signal.SIGTERM)
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=30)
+    assert (ended.returncode, ended.stderr) == (0, b"")

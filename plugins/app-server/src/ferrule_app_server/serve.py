@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
@@ -33,7 +34,8 @@ def serve(options: Options, host: Host) -> int:
             await _serve(kernel, request, options)
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
-        _close_ears()
+        finally:
+            _close_ears()
         return 0
 
     try:
@@ -62,9 +64,22 @@ def request_of(options: Options) -> ConfigRequest:
 
 
 def _close_ears() -> None:
-    """All is closed: who ends stdin and sends SIGTERM at once still sees exit status 0."""
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    """All is closed: who sends SIGTERM from now on still sees exit status 0.
+
+    The loop would have it end the process again when it takes its handlers down. Blocking it would
+    not do, since other threads may still run that would get it.
+    """
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    loop = asyncio.get_running_loop()
+    take_down = loop.remove_signal_handler
+
+    def leave_ignored(sig: int) -> bool:
+        if sig != signal.SIGTERM:
+            return take_down(sig)
+        signal.set_wakeup_fd(-1)  # which else is done when the last handler is taken down
+        return True
+
+    loop.remove_signal_handler = leave_ignored
 
 
 async def _serve(kernel: Kernel, request: ConfigRequest, options: Options) -> None:

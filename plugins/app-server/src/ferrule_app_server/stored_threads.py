@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ferrule_app_server.server import AppServer
-    from ferrule_hookspecs.store import ThreadFilter, ThreadSummary
+    from ferrule_hookspecs.store import ThreadFilter, ThreadStore, ThreadSummary
     from ferrule_hookspecs.threads import GitInfo, Thread
 
-_PAGE: Final = 500
+_PAGE: Final = 10_000
 
 
 def find_stored(server: AppServer, thread_id: str) -> ThreadSummary:
@@ -36,11 +36,11 @@ def find_stored(server: AppServer, thread_id: str) -> ThreadSummary:
     return found
 
 
-def all_stored(server: AppServer, filter_: ThreadFilter) -> Iterator[ThreadSummary]:
-    """Yield stored threads, the last changed first."""
+def all_stored(store: ThreadStore, filter_: ThreadFilter) -> Iterator[ThreadSummary]:
+    """Yield stored threads, the last changed first; may run in any thread."""
     offset = 0
     while True:
-        found = server.kernel.threads.store.list(replace(filter_, limit=_PAGE, offset=offset))
+        found = store.list(replace(filter_, limit=_PAGE, offset=offset))
         yield from found
         if len(found) < _PAGE:
             return

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
+import anyio
+import anyio.to_thread
+
 from ferrule_app_server.calls import server_of
 from ferrule_app_server.pages import page, turns_in_view
 from ferrule_app_server.stored_threads import all_stored, as_thread
@@ -38,7 +41,7 @@ async def _list(call: RpcCall) -> Mapping[str, object]:
     params = call.params
     if params.get("sectionId") or params.get("projectId"):  # neither exists here
         return {"data": [], "nextCursor": None, "backwardsCursor": None}
-    found = _found(call, cast("str | None", params.get("searchTerm")))
+    found = await _found(call, cast("str | None", params.get("searchTerm")))
     field = _SORT.get(str(params.get("sortKey")), "created_at")
     found.sort(key=lambda each: (getattr(each, field), each.thread_id))
     reply = page(found, params, key=lambda each: each.thread_id, newest_first=True)
@@ -47,7 +50,7 @@ async def _list(call: RpcCall) -> Mapping[str, object]:
 
 
 async def _search(call: RpcCall) -> Mapping[str, object]:
-    found = _found(call, str(call.params["searchTerm"]))
+    found = await _found(call, str(call.params["searchTerm"]))
     found.sort(key=lambda each: (each.updated_at, each.thread_id))
     reply = page(found, call.params, key=lambda each: each.thread_id, newest_first=True)
     server = server_of(call)
@@ -58,8 +61,8 @@ async def _search(call: RpcCall) -> Mapping[str, object]:
     return {**reply, "data": data}
 
 
-def _found(call: RpcCall, search: str | None) -> list[ThreadSummary]:
-    """Return the stored threads that a client asks for."""
+async def _found(call: RpcCall, search: str | None) -> list[ThreadSummary]:
+    """Return the stored threads that a client asks for; thousands keep nobody else waiting."""
     params = call.params
     kinds = cast("Sequence[str] | None", params.get("sourceKinds")) or _INTERACTIVE
     if EDITOR in kinds:
@@ -73,9 +76,11 @@ def _found(call: RpcCall, search: str | None) -> list[ThreadSummary]:
     providers = cast("list[str] | None", params.get("modelProviders")) or []
     parent = params.get("parentThreadId")
     left_out = cast("list[str] | None", params.get("excludedThreadIds")) or []
+    store = server_of(call).kernel.threads.store
+    stored = await anyio.to_thread.run_sync(lambda: list(all_stored(store, filter_)))
     return [
         each
-        for each in all_stored(server_of(call), filter_)
+        for each in stored
         if (each.source in kinds or (each.parent is not None and with_children))
         and (not wanted or each.cwd in wanted)
         and (not providers or each.model_provider in providers)
