@@ -26,6 +26,7 @@ _EXPECTED: Final = {
     "tuple_type": "a sequence",
     "dict_type": "a map",
     "mapping_type": "a map",
+    "greater_than_equal": "one that is not negative",
 }
 _QUOTED: Final = re.compile(r"'([^']*)'")
 _CLEAR: Final = ("literal_error", "union_tag_invalid", "missing", "union_tag_not_found")

@@ -11,7 +11,6 @@ from ferrule_hookspecs.items import (
     LocalImageInput,
     MentionInput,
     SkillInput,
-    TextInput,
 )
 from ferrule_hookspecs.policies import (
     ApprovalPolicy,
@@ -26,6 +25,31 @@ ItemsView = Literal["notLoaded", "summary", "full"]
 Sandbox = Annotated[
     DangerFullAccess | ReadOnly | ExternalSandbox | WorkspaceWrite, Field(discriminator="type")
 ]
+
+
+_Offset = Annotated[int, Field(ge=0)]
+
+
+class ByteRange(TypedDict):
+    """A part of a text, in bytes."""
+
+    start: _Offset
+    end: _Offset
+
+
+class TextElement(TypedDict):
+    """What a part of a text stands for."""
+
+    byteRange: ByteRange
+    placeholder: NotRequired[str | None]
+
+
+class TextParams(TypedDict):
+    """Text a user typed."""
+
+    type: Literal["text"]
+    text: str
+    text_elements: NotRequired[list[TextElement]]
 
 
 class ImageInput(TypedDict):
@@ -53,7 +77,7 @@ class LocalAudioInput(TypedDict):
 
 
 Input = Annotated[
-    TextInput
+    TextParams
     | ImageInput
     | LocalImageInput
     | AudioInput
