@@ -15,7 +15,8 @@ from ferrule_hookspecs.errors import FerruleError
 
 SECRET = b"0123456789abcdef0123456789abcdef"
 TOKEN = "c0ffee" * 8
-NOW = int(time.time())
+NOW = int(time.time())  # of the collection, which a whole run begins with
+DAY = 86_400
 
 
 def encoded(value):
@@ -89,8 +90,8 @@ def test_with_a_token_hosts_and_origins_still_count(capability, knock):
 
 
 def test_a_signed_token_lets_in_until_it_expires(signed, knock):
-    right = jwt.encode({"exp": NOW + 60}, SECRET, "HS256")
-    within_the_skew = jwt.encode({"exp": NOW - 5}, SECRET, "HS256")
+    right = jwt.encode({"exp": NOW + DAY}, SECRET, "HS256")
+    within_the_skew = jwt.encode({"exp": int(time.time()) - 5}, SECRET, "HS256")
 
     assert signed().judge(knock(right)) is None
     assert signed().judge(knock(within_the_skew)) is None
@@ -101,15 +102,15 @@ NESTED = f"{encoded({'alg': 'HS256'})}.{'[' * 3000}.x"
 WRONG = {
     "expired": jwt.encode({"exp": NOW - 600}, SECRET, "HS256"),
     "without an end": jwt.encode({"sub": "x"}, SECRET, "HS256"),
-    "not yet valid": jwt.encode({"exp": NOW + 900, "nbf": NOW + 600}, SECRET, "HS256"),
-    "made in the future": jwt.encode({"exp": NOW + 900, "iat": NOW + 600}, SECRET, "HS256"),
-    "of another secret": jwt.encode({"exp": NOW + 60}, SECRET[::-1], "HS256"),
-    "of another algorithm": jwt.encode({"exp": NOW + 60}, SECRET * 2, "HS512"),
-    "unsigned": jwt.encode({"exp": NOW + 60}, None, "none"),
-    "unsigned, by hand": f"{encoded({'alg': 'none'})}.{encoded({'exp': NOW + 60})}.",
-    "without a signature": jwt.encode({"exp": NOW + 60}, SECRET, "HS256").rsplit(".", 1)[0] + ".",
+    "not yet valid": jwt.encode({"exp": NOW + 900, "nbf": NOW + DAY0}, SECRET, "HS256"),
+    "made in the future": jwt.encode({"exp": NOW + 900, "iat": NOW + DAY0}, SECRET, "HS256"),
+    "of another secret": jwt.encode({"exp": NOW + DAY}, SECRET[::-1], "HS256"),
+    "of another algorithm": jwt.encode({"exp": NOW + DAY}, SECRET * 2, "HS512"),
+    "unsigned": jwt.encode({"exp": NOW + DAY}, None, "none"),
+    "unsigned, by hand": f"{encoded({'alg': 'none'})}.{encoded({'exp': NOW + DAY})}.",
+    "without a signature": jwt.encode({"exp": NOW + DAY}, SECRET, "HS256").rsplit(".", 1)[0] + ".",
     "with an end that is no number": jwt.encode({"exp": "soon"}, SECRET, "HS256"),
-    "huge": jwt.encode({"exp": NOW + 60, "x": "x" * 100_000}, SECRET, "HS256"),
+    "huge": jwt.encode({"exp": NOW + DAY, "x": "x" * 100_000}, SECRET, "HS256"),
     "deeply nested": NESTED,
     "not a token": "a.b.c",
     "binary": "\x00\xff.\x00.\x00",
@@ -136,7 +137,7 @@ def test_a_token_is_refused_that_is(signed, knock, token):
 )
 def test_issuer_and_audience_are_asked_for_where_they_are_given(signed, knock, claims, lets_in):
     asking = signed(**{"ws-issuer": "me", "ws-audience": "ferrule"})
-    token = jwt.encode({"exp": NOW + 60, **claims}, SECRET, "HS256")
+    token = jwt.encode({"exp": NOW + DAY, **claims}, SECRET, "HS256")
 
     assert (asking.judge(knock(token)) is None) is lets_in
 
