@@ -102,8 +102,8 @@ NESTED = f"{encoded({'alg': 'HS256'})}.{'[' * 3000}.x"
 WRONG = {
     "expired": jwt.encode({"exp": NOW - 600}, SECRET, "HS256"),
     "without an end": jwt.encode({"sub": "x"}, SECRET, "HS256"),
-    "not yet valid": jwt.encode({"exp": NOW + 900, "nbf": NOW + DAY0}, SECRET, "HS256"),
-    "made in the future": jwt.encode({"exp": NOW + 900, "iat": NOW + DAY0}, SECRET, "HS256"),
+    "not yet valid": jwt.encode({"exp": NOW + 2 * DAY, "nbf": NOW + DAY}, SECRET, "HS256"),
+    "made in the future": jwt.encode({"exp": NOW + 2 * DAY, "iat": NOW + DAY}, SECRET, "HS256"),
     "of another secret": jwt.encode({"exp": NOW + DAY}, SECRET[::-1], "HS256"),
     "of another algorithm": jwt.encode({"exp": NOW + DAY}, SECRET * 2, "HS512"),
     "unsigned": jwt.encode({"exp": NOW + DAY}, None, "none"),
