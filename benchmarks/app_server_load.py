@@ -2,9 +2,10 @@
 
     python benchmarks/app_server_load.py --codex PATH [--threads 200] [--many 1000]
 
-Starts threads one after the other, each in a repository of its own, then a turn on each at once; the
-model streams every answer in 20 pieces of 10 ms. Wall and CPU seconds and peak memory are the
-server's own process; a ratio is ours divided by theirs. `--many` is measured for ours alone, against the cost of `--threads`.
+Starts threads one after the other, each in a repository of its own, then a turn on each at once;
+the model streams every answer in 20 pieces of 10 ms. Wall and CPU seconds and peak memory are the
+server's own process; a ratio is ours divided by theirs. `--many` is measured for ours alone,
+against the cost of `--threads`.
 """
 
 from __future__ import annotations

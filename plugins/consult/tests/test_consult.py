@@ -214,7 +214,8 @@ def test_a_number_that_occurs_in_the_data_is_drawn_anew():
 
 
 @pytest.mark.parametrize(
-    "answer", ["no", "{", "{} {}", '{"a": 1, "a": 2}', '{"a": NaN}', "[1]", "{" * 9_000],
+    "answer",
+    ["no", "{", "{} {}", '{"a": 1, "a": 2}', '{"a": NaN}', "[1]", "{" * 9_000],
 )
 def test_what_is_no_single_object_is_no_answer(answer):
     with pytest.raises(AnswerError):
