@@ -80,13 +80,13 @@ def listening() -> Callable[..., Any]:
 
 
 @pytest.fixture
-def clients(request, ferrule_home, tmp_path) -> Iterator[Clients]:
+def clients(request, ferrule_home, socket_folder) -> Iterator[Clients]:
     made = Clients(ferrule_home, request.param)
     address = ADDRESSES.get(request.param)
     if address is None:
         yield made
         return
-    with _listening(ferrule_home, address.format(folder=tmp_path)) as (server, url):
+    with _listening(ferrule_home, address.format(folder=socket_folder)) as (server, url):
         made.server, made.url = server, url
         yield made
 

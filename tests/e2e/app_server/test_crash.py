@@ -55,10 +55,12 @@ async def watch(client: Ferrule, told: list[tuple[str, str]]) -> None:
 
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("after", [1 + 3 * n for n in range(KILLS)])
-def test_what_clients_were_told_is_there_after_a_kill(ferrule_home, model_server, tmp_path, after):
+def test_what_clients_were_told_is_there_after_a_kill(
+    ferrule_home, model_server, socket_folder, after
+):
     """Two clients are attached; the server is killed once one of them has seen `after` items."""
     model_server.play(script(turns=3))
-    socket = tmp_path / "server.sock"
+    socket = socket_folder / "server.sock"
 
     async def until_killed(
         server: subprocess.Popen[str],
@@ -106,12 +108,12 @@ def test_what_clients_were_told_is_there_after_a_kill(ferrule_home, model_server
     assert survivors(f"FERRULE_HOME={ferrule_home.path}") == {}
 
 
-def test_sigterm_ends_turns_in_good_order(ferrule_home, model_server, tmp_path):
+def test_sigterm_ends_turns_in_good_order(ferrule_home, model_server, socket_folder):
     """The running turn is interrupted and stored, its command ended, and the exit status is 0."""
     begun = ferrule_home.workspace / "begun"
     long = {"cmd": f"touch {begun}; sleep 60", "yield_time_ms": 30000}
     model_server.play([[function_call("exec_command", long)], [message("never")]])
-    socket = tmp_path / "server.sock"
+    socket = socket_folder / "server.sock"
 
     async def converse(server: subprocess.Popen[str]) -> tuple[str, list[str]]:
         seen = []

@@ -195,10 +195,10 @@ def model(model_server):
 
 
 @contextmanager
-def serving(home, transport, tmp_path):
+def serving(home, transport, folder):
     home.configure(top='model_reasoning_effort = "low"', tables=TABLES)
-    neighbour = f"unix://{tmp_path}/n" if transport == "stdio" else None
-    fuzzed = LISTEN[transport].format(tmp_path)
+    neighbour = f"unix://{folder}/n" if transport == "stdio" else None
+    fuzzed = LISTEN[transport].format(folder)
     listen = [fuzzed, neighbour] if neighbour else [fuzzed]
     with AppServerProcess(home, *listen) as server:
         url = neighbour or server.urls[SCHEME.get(transport, transport)]
@@ -278,7 +278,7 @@ class Attack:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("number", [500, pytest.param(10_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("transport", LISTEN)
-def test_any_message_is_answered(ferrule_home, model, tmp_path, transport, number):
+def test_any_message_is_answered(ferrule_home, model, socket_folder, transport, number):
     print(f"FERRULE_FUZZ_SEED={SEED}")
     zone = ferrule_home.workspace / "zone"
     zone.mkdir()
@@ -290,7 +290,7 @@ def test_any_message_is_answered(ferrule_home, model, tmp_path, transport, numbe
         limit=0 if is_lasting else LIMIT,
         bytes_too=not is_framed,
     )
-    with serving(ferrule_home, transport, tmp_path) as (server, connect, connect_neighbour):
+    with serving(ferrule_home, transport, socket_folder) as (server, connect, connect_neighbour):
         neighbour = Neighbour(connect_neighbour())
         neighbour.begin(ferrule_home.workspace)
         neighbour.be_served()

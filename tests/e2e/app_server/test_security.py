@@ -88,10 +88,10 @@ class Client:
 
 
 @pytest.fixture
-def served(ferrule_home, tmp_path):
+def served(ferrule_home, socket_folder):
     """A server on a unix socket; makes clients of it."""
     clients = []
-    with AppServerProcess(ferrule_home, f"unix://{tmp_path}/s") as server:
+    with AppServerProcess(ferrule_home, f"unix://{socket_folder}/s") as server:
 
         def connect(**capabilities):
             clients.append(Client(server.urls["unix"], **capabilities))
@@ -312,7 +312,7 @@ class TestDoors:
 class TestSecrets:
     """Keys and tokens are told nowhere."""
 
-    def test_what_clients_can_read_holds_no_secret(self, ferrule_home, tmp_path):
+    def test_what_clients_can_read_holds_no_secret(self, ferrule_home, socket_folder):
         ferrule_home.configure(
             provider=f'experimental_bearer_token = "{SECRET}"\n'
             f'http_headers = {{ Authorization = "Bearer {SECRET}", "X-Api-Key" = "{SECRET}" }}',
@@ -321,7 +321,7 @@ class TestSecrets:
             f'[mcp_servers.near]\ncommand = "true"\nenabled = false\n'
             f'env = {{ API_TOKEN = "{SECRET}" }}\n',
         )
-        with AppServerProcess(ferrule_home, f"unix://{tmp_path}/s") as server:
+        with AppServerProcess(ferrule_home, f"unix://{socket_folder}/s") as server:
             client = Client(server.urls["unix"])
             client.call("account/login/start", {"type": "apiKey", "apiKey": SECRET})
             for method, params in (
@@ -439,7 +439,7 @@ class TestRequirements:
     """What the administrator allows holds through every door."""
 
     @pytest.fixture
-    def governed(self, ferrule_home, tmp_path, monkeypatch):
+    def governed(self, ferrule_home, tmp_path, socket_folder, monkeypatch):
         """A server that sees an `/etc/ferrule` of the test's, in a mount namespace of its own."""
         shutil.copytree("/etc", tmp_path / "etc", symlinks=True)
         (tmp_path / "etc" / "ferrule").mkdir()
@@ -456,7 +456,7 @@ class TestRequirements:
         mount = f'mount --bind {tmp_path}/etc /etc && exec "$@"'
         apart = ["unshare", "-m", "sh", "-c", mount, "sh"]
         object.__setattr__(ferrule_home, "command", lambda words: [*apart, *plain(words)])
-        with AppServerProcess(ferrule_home, f"unix://{tmp_path}/s") as server:
+        with AppServerProcess(ferrule_home, f"unix://{socket_folder}/s") as server:
             client = Client(server.urls["unix"])
             yield client, Client(server.urls["unix"])
             client.close()

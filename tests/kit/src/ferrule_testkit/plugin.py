@@ -5,6 +5,7 @@ Every pytest run imports this module, so whatever a fixture needs is imported in
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,18 @@ def ferrule_home(tmp_path: Path, model_server: ScriptedModelServer) -> FerruleHo
 def run_ferrule(ferrule_home: FerruleHome) -> Callable[..., FinishedRun]:
     """Run `ferrule` with the given arguments in `ferrule_home`; see `FerruleHome.run`."""
     return ferrule_home.run
+
+
+@pytest.fixture
+def socket_folder(tmp_path: Path) -> Path:
+    """A folder for unix sockets of a test.
+
+    Sandboxed commands of other tests cannot enter it where tests run as root, who passes closed
+    folders only outside of a sandbox: so they need not cover a socket that may be gone by then.
+    """
+    folder = tmp_path / "sockets"
+    folder.mkdir(mode=0o600 if os.geteuid() == 0 else 0o700)
+    return folder
 
 
 @pytest.fixture
