@@ -276,3 +276,25 @@ def test_a_signal_ends_a_running_hook_with_the_run(ferrule_home, model_server, h
     process.send_signal(number)
     process.wait(30)
     assert survivors(f"FERRULE_HOME={ferrule_home.path}") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_refused"),
+    [
+        pytest.param('{"hooks": {"PreToolUse": [', True, id="may hold a guard"),
+        pytest.param('{"hooks": {"Stop": [', False, id="holds none"),
+    ],
+)
+def test_a_file_that_cannot_be_read_guards_what_it_may_have_guarded(
+    ferrule_home, model_server, run_ferrule, text, is_refused
+):
+    file = ferrule_home.path / "hooks.json"
+    file.write_text(text)
+    model_server.play([[shell("touch made")], [message("done")]])
+    run_ferrule("exec", "--json", "go")
+
+    (output,) = outputs(model_server)
+    assert (
+        f"{file} cannot be read and may hold a hook that guards this call" in output
+    ) is is_refused
+    assert (ferrule_home.workspace / "made").exists() is not is_refused

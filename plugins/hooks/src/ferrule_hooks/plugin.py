@@ -43,8 +43,9 @@ def _open(context: PluginContext) -> HookSession | None:
         from ferrule_hooks.session import HookSession
         from ferrule_hooks.sources import read_handlers
 
-        handlers = read_handlers(context)
-        session = HookSession(context, handlers) if handlers else None
+        broken: list[str] = []
+        handlers = read_handlers(context, broken)
+        session = HookSession(context, handlers, broken) if handlers or broken else None
     _sessions[context.thread_id] = session
     return session
 
@@ -123,8 +124,10 @@ async def ferrule_tool_before(
 ) -> Verdict | None:
     """Say what the hooks of PreToolUse said; what another plugin changed is judged anew."""
     session = _open(context)  # where reading failed before, it fails again, which refuses the call
-    if session is None or not session.has("PreToolUse") or call.call_id in session.own_calls:
+    if session is None or call.call_id in session.own_calls:
         return None
+    if not session.has("PreToolUse"):
+        return session.doubt()
     from ferrule_hooks.calls import judge
     from ferrule_hooks.tool_view import same_call
 
@@ -132,10 +135,10 @@ async def ferrule_tool_before(
     if judged is not None:
         is_refused = judged.verdict is not None and judged.verdict.decision == "deny"
         if is_refused or same_call(judged.call, call):
-            return judged.verdict
+            return session.doubt(judged.verdict)
     judgement = await judge(session, call, turn, may_change=False)
     session.judged[call.call_id] = judgement
-    return judgement.verdict
+    return session.doubt(judgement.verdict)
 
 
 @hookimpl

@@ -10,6 +10,7 @@ from ferrule_hooks.background import Background
 from ferrule_hooks.runner import run_all, run_one
 from ferrule_hooks.surroundings import Surroundings
 from ferrule_hooks.trust import TrustRules
+from ferrule_hookspecs.review import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -39,8 +40,11 @@ class HookSession:
         own_calls: Calls that hooks make themselves, about which no hook is asked.
     """
 
-    def __init__(self, context: PluginContext, handlers: Sequence[Handler]) -> None:
+    def __init__(
+        self, context: PluginContext, handlers: Sequence[Handler], broken: Sequence[str] = ()
+    ) -> None:
         self.context = context
+        self._broken = broken
         self.judged: dict[str, Judgement] = {}
         self.prolonged: set[str] = set()
         self.pending_context: list[str] = []
@@ -58,6 +62,14 @@ class HookSession:
         self._told: set[str] = set()
         self._environ = _environ(context)
         self._announce()
+
+    def doubt(self, verdict: Verdict | None = None) -> Verdict | None:
+        """Have a call asked about while a file cannot be read that may hold a guard."""
+        if not self._broken or (verdict is not None and verdict.decision != "allow"):
+            return verdict
+        files = ", ".join(self._broken)
+        reason = f"{files} cannot be read and may hold a hook that guards this call; mend it"
+        return Verdict.ask(reason, self._broken[0])
 
     def has(self, event: str) -> bool:
         """Tell whether there is anything to do at an event."""

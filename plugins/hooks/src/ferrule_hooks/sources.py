@@ -15,21 +15,29 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.plugins import PluginContext
 
 _TOML: Final = "config.toml"
+_GUARDS: Final = (b"PreToolUse", b"PermissionRequest")
 ELSEWHERE: Final = "command line or profile"
 
 
-def read_handlers(context: PluginContext) -> list[Handler]:
-    """Read all hooks, those of the administrator first; faults are told to `context.warn`."""
+def read_handlers(context: PluginContext, broken: list[str] | None = None) -> list[Handler]:
+    """Read all hooks, those of the administrator first; faults are told to `context.warn`.
+
+    Args:
+        context: The session's.
+        broken: Takes the files that cannot be read and may hold hooks that guard calls.
+    """
     from ferrule_hooks.definitions import handlers_of
 
     root = os.path.realpath(context.project_root or context.cwd or os.curdir)
     found: list[Handler] = []
-    for source, table in _tables(context):
+    for source, table in _tables(context, [] if broken is None else broken):
         found += handlers_of(table, source, context.warn, root=root)
     return found
 
 
-def _tables(context: PluginContext) -> Iterator[tuple[Source, Mapping[str, object]]]:
+def _tables(
+    context: PluginContext, broken: list[str]
+) -> Iterator[tuple[Source, Mapping[str, object]]]:
     configured = _events(context.config.get("hooks"))
     seen: list[object] = []
     files = [Source(*place) for place in files_there(context)]
@@ -48,7 +56,7 @@ def _tables(context: PluginContext) -> Iterator[tuple[Source, Mapping[str, objec
                     "run once with --trust if you want them"
                 )
             continue
-        table = _events(_read(source.file, context))
+        table = _events(_read(source.file, context, broken))
         seen += [group for groups in table.values() for group in _listed(groups)]
         if table:
             yield source, table
@@ -73,8 +81,9 @@ def _named_files(context: PluginContext) -> Iterator[Source]:
             context.warn(f"hooks.files: {file} does not exist; no hooks are read from it")
 
 
-def _read(file: str, context: PluginContext) -> object:
+def _read(file: str, context: PluginContext, broken: list[str]) -> object:
     """Return the table `hooks` of a file; one that cannot be read is named and left out."""
+    data = b"hooks " + b" ".join(_GUARDS)  # of a file that cannot even be opened
     try:
         with open(file, "rb") as opened:
             data = opened.read()
@@ -86,6 +95,8 @@ def _read(file: str, context: PluginContext) -> object:
         return None
     except (OSError, ValueError) as error:  # both parsers and the decoder raise ValueErrors
         context.warn(f"{file}: its hooks do not run, as it cannot be read: {error}")
+        if any(event in data for event in _GUARDS):
+            broken.append(file)
         return None
 
 
