@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.threads import TokenUsage
 
 _TEXT_DELTA: Final = b"response.output_text.delta"
-_CROWD: Final = 8
+_CROWD: Final = 2
 
 
 class ResponseDecoder:
