@@ -314,9 +314,11 @@ def _load_library() -> None:
 
 
 def _client_info() -> types.Implementation:
+    from importlib.metadata import version
+
     import mcp_types
 
-    return mcp_types.Implementation(name="ferrule", version="0.1.0")
+    return mcp_types.Implementation(name="ferrule", version=version("ferrule-mcp"))
 
 
 def _plain(model: BaseModel | None) -> dict[str, object]:
