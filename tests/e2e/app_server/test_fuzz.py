@@ -1,6 +1,6 @@
 """Thousands of messages, right and wrong, from one client: the server and its others live on.
 
-They are made from the published schema by a seed that a failure names; `FERRULE_FUZZ_SEED` repeats
+They are made from the published schema by a seed; `FERRULE_FUZZ_SEED` takes another, and repeats
 one. What is carried out by chance is harmless and stays in the test's folder.
 """
 
@@ -27,7 +27,7 @@ from ferrule_testkit.wires import StdioWire, wire_to
 
 pytestmark = pytest.mark.skipif(not BUNDLE.exists(), reason="the published schema is not here")
 
-SEED = int(os.environ.get("FERRULE_FUZZ_SEED", random.SystemRandom().randrange(10**6)))
+SEED = int(os.environ.get("FERRULE_FUZZ_SEED", "945675"))
 PATIENCE_S = 30.0
 LIMIT = 200_000
 LISTEN = {"stdio": "stdio://", "unix": "unix://{}/s", "websocket": "ws://127.0.0.1:0"}

@@ -120,6 +120,8 @@ def test_a_terminal_has_a_size_that_can_be_changed(client):
     ("params", "words"),
     [
         ({"command": []}, "command must not be empty"),
+        ({"command": ["true"], "env": {"A=B": "x"}}, "env holds 'A=B'"),
+        ({"command": ["true"], "env": {"A": "x\0"}}, "env holds 'A'"),
         (
             {"command": ["true"], "tty": True},
             "command/exec tty or streaming requires a client-supplied processId",
@@ -130,7 +132,7 @@ def test_a_terminal_has_a_size_that_can_be_changed(client):
         ({"command": ["true"], "sandboxPolicy": {"type": "some"}}, "unknown variant `some`"),
         ({"command": ["true"], "permissionProfile": ":some"}, "unknown permission profile"),
     ],
-    ids=["empty", "unnamed", "size", "timeout", "cap", "policy", "profile"],
+    ids=["empty", "variable", "nul", "unnamed", "size", "timeout", "cap", "policy", "profile"],
 )
 def test_what_makes_no_sense_is_refused(client, refused, params, words):
     with refused(words):

@@ -76,6 +76,12 @@ def _check_command(params: Mapping[str, object]) -> None:
         raise RpcError("command must not be empty")
     if any("\0" in part for part in command):
         raise RpcError("command must not contain NUL characters")
+    for name, value in cast("Mapping[str, str | None]", params.get("env") or {}).items():
+        if not name or "=" in name or "\0" in f"{name}{value}":
+            raise RpcError(f"env holds {name!r}, which cannot be the name or value of a variable")
+    policy = cast("Mapping[str, object]", params.get("sandboxPolicy") or {})
+    if any("\0" in str(root) for root in cast("list[object]", policy.get("writableRoots") or [])):
+        raise RpcError("Invalid request: a path cannot hold a NUL character")
     if params.get("size") is not None and not params.get("tty"):
         raise RpcError("`size` requires `tty: true`")
 
