@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 from ferrule.context import message
 from ferrule.ids import uuid7
-from ferrule.usage import no_usage
 from ferrule_hookspecs.provider import Completed, ItemAdded, ItemDone, ReasoningDelta, TextDelta
+from ferrule_hookspecs.token_counts import no_usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable

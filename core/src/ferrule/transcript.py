@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final, cast
 from ferrule.borrowed_history import BORROWED_UNTIL
 from ferrule.history_shape import pair_calls, without_foreign_parts
 from ferrule.rollout import timestamp
-from ferrule.usage import Spent, no_usage
+from ferrule.usage import Spent
+from ferrule_hookspecs.token_counts import no_usage
 
 if TYPE_CHECKING:
     from ferrule_hookspecs.history import HistoryItem

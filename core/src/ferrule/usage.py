@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
+from ferrule_hookspecs.token_counts import add_usage, no_usage
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -13,30 +15,6 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.threads import ThreadTokenUsage, TokenUsage
 
 _PER_MILLION: Final = 1_000_000
-
-
-def no_usage() -> TokenUsage:
-    """Return zero counts."""
-    return {
-        "totalTokens": 0,
-        "inputTokens": 0,
-        "cachedInputTokens": 0,
-        "cacheWriteInputTokens": 0,
-        "outputTokens": 0,
-        "reasoningOutputTokens": 0,
-    }
-
-
-def add_usage(one: TokenUsage, other: TokenUsage) -> TokenUsage:
-    """Return the sum of two counts."""
-    return {
-        "totalTokens": one["totalTokens"] + other["totalTokens"],
-        "inputTokens": one["inputTokens"] + other["inputTokens"],
-        "cachedInputTokens": one["cachedInputTokens"] + other["cachedInputTokens"],
-        "cacheWriteInputTokens": one["cacheWriteInputTokens"] + other["cacheWriteInputTokens"],
-        "outputTokens": one["outputTokens"] + other["outputTokens"],
-        "reasoningOutputTokens": one["reasoningOutputTokens"] + other["reasoningOutputTokens"],
-    }
 
 
 def price_usd(usage: TokenUsage, prices: ModelPrices) -> float:

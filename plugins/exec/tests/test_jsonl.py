@@ -7,7 +7,8 @@ import json
 import pytest
 
 from ferrule_exec.jsonl import JsonOutput
-from ferrule_exec.outcome import Outcome, no_usage
+from ferrule_exec.outcome import Outcome
+from ferrule_hookspecs.token_counts import no_usage
 
 
 @pytest.fixture

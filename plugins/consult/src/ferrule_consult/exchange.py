@@ -10,6 +10,7 @@ import anyio
 
 from ferrule_hookspecs.errors import FerruleError, ProviderError
 from ferrule_hookspecs.provider import Completed, ItemDone
+from ferrule_hookspecs.token_counts import add_usage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -136,13 +137,4 @@ def _texts(item: HistoryItem) -> list[str]:
 
 
 def _sum(first: TokenUsage | None, second: TokenUsage | None) -> TokenUsage | None:
-    if first is None or second is None:
-        return first or second
-    return {
-        "totalTokens": first["totalTokens"] + second["totalTokens"],
-        "inputTokens": first["inputTokens"] + second["inputTokens"],
-        "cachedInputTokens": first["cachedInputTokens"] + second["cachedInputTokens"],
-        "cacheWriteInputTokens": first["cacheWriteInputTokens"] + second["cacheWriteInputTokens"],
-        "outputTokens": first["outputTokens"] + second["outputTokens"],
-        "reasoningOutputTokens": first["reasoningOutputTokens"] + second["reasoningOutputTokens"],
-    }
+    return add_usage(first, second) if first and second else first or second

@@ -14,11 +14,10 @@ from ferrule_exec.outcome import (
     Spent,
     Status,
     is_usage,
-    no_usage,
-    sum_usage,
     unknown_cost,
 )
 from ferrule_hookspecs.errors import FerruleError
+from ferrule_hookspecs.token_counts import add_usage, no_usage
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -56,14 +55,14 @@ class _Record:
         elif event["method"] == "item/decision":
             used = params["outcome"].get("details", {}).get("usage")
             if is_usage(used):  # what a reviewer's model used; the turn's usage is without it
-                self.reviews = sum_usage(self.reviews, used)
+                self.reviews = add_usage(self.reviews, used)
         elif event["method"] == "thread/tokenUsage/updated":
             self.turn = params["tokenUsage"]["turn"]
             self.thread = params["tokenUsage"]["total"]
             self.cost = params["tokenUsage"].get("cost") or unknown_cost()
 
     def next_turn(self) -> None:
-        self.earlier, self.turn = sum_usage(self.earlier, self.turn), no_usage()
+        self.earlier, self.turn = add_usage(self.earlier, self.turn), no_usage()
         self.earlier_usd = self._run_usd()
 
     def _run_usd(self) -> float | None:
@@ -71,7 +70,7 @@ class _Record:
         return None if turn is None or self.earlier_usd is None else self.earlier_usd + turn
 
     def outcome(self, status: Status, message: str = "") -> Outcome:
-        usage = sum_usage(self.earlier, self.turn)
+        usage = add_usage(self.earlier, self.turn)
         cost = Spent(self._run_usd(), self.cost["totalUsd"])
         return Outcome(status, message, self.last_message, usage, self.thread, cost, self.reviews)
 

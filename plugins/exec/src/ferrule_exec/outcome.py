@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeGuard, cast
 
+from ferrule_hookspecs.token_counts import no_usage
+
 if TYPE_CHECKING:
     from ferrule_hookspecs.events import Outgoing
     from ferrule_hookspecs.host import Session
@@ -11,39 +13,13 @@ if TYPE_CHECKING:
 
 Status = Literal["completed", "failed", "interrupted"]
 
-_NO_USAGE: TokenUsage = {
-    "totalTokens": 0,
-    "inputTokens": 0,
-    "cachedInputTokens": 0,
-    "cacheWriteInputTokens": 0,
-    "outputTokens": 0,
-    "reasoningOutputTokens": 0,
-}
-
-
-def no_usage() -> TokenUsage:
-    """Return a count of nothing."""
-    return _NO_USAGE.copy()
-
 
 def is_usage(value: object) -> TypeGuard[TokenUsage]:
     """Tell whether a value is a count of tokens; any plugin may have written it."""
     if not isinstance(value, dict):
         return False
     counts = cast("dict[str, object]", value)
-    return all(isinstance(counts.get(name), int) for name in _NO_USAGE)
-
-
-def sum_usage(first: TokenUsage, second: TokenUsage) -> TokenUsage:
-    """Add two counts."""
-    return {
-        "totalTokens": first["totalTokens"] + second["totalTokens"],
-        "inputTokens": first["inputTokens"] + second["inputTokens"],
-        "cachedInputTokens": first["cachedInputTokens"] + second["cachedInputTokens"],
-        "cacheWriteInputTokens": first["cacheWriteInputTokens"] + second["cacheWriteInputTokens"],
-        "outputTokens": first["outputTokens"] + second["outputTokens"],
-        "reasoningOutputTokens": first["reasoningOutputTokens"] + second["reasoningOutputTokens"],
-    }
+    return all(isinstance(counts.get(name), int) for name in no_usage())
 
 
 def unknown_cost() -> Cost:
