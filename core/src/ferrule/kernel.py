@@ -179,21 +179,19 @@ class LocalKernel:
 
     def transport(self, config: Config, name: str) -> Transport:
         """Return a transport."""
-        settings = cast("Mapping[str, object]", config.get(f"transports.{name}", {}))
-        context = PluginContext(
-            self.home, config.values, environ=self.environ, settings=settings, name=name
-        )
-        manager = self.manager(config.values)
-        return cast("Transport", manager.driver("ferrule.transports", name, context))
+        return cast("Transport", self._driver("transports", config, name))
 
     def server(self, config: Config, name: str) -> ServerDriver:
         """Return the driver of a server."""
-        settings = cast("Mapping[str, object]", config.get(f"servers.{name}", {}))
+        return cast("ServerDriver", self._driver("servers", config, name))
+
+    def _driver(self, slot: str, config: Config, name: str) -> object:
+        """Make a driver whose settings are the table of its slot and name."""
+        settings = cast("Mapping[str, object]", config.get(f"{slot}.{name}", {}))
         context = PluginContext(
             self.home, config.values, environ=self.environ, settings=settings, name=name
         )
-        manager = self.manager(config.values)
-        return cast("ServerDriver", manager.driver("ferrule.servers", name, context))
+        return self.manager(config.values).driver(f"ferrule.{slot}", name, context)
 
     async def rpc_methods(self, config: Config) -> list[RpcMethod]:
         """Gather the methods that plugins add to servers; of namesakes the first is kept."""

@@ -124,8 +124,7 @@ class LiveThread:
 
     async def perform_turn(self, op: Op) -> str:
         """Perform an operation that begins a turn, and have its events wait for the reply."""
-        self._announcing += 1
-        after_reply(self._reply_is_out)
+        self.begin_after_reply()
         return (await self.session.perform(op)).get("turnId", "")
 
     def begin_after_reply(self) -> None:
