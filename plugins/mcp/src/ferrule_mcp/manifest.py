@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final, cast
+
+from ferrule_mcp.private_file import replace_private
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,21 +62,9 @@ def read_manifest(home: Path, key: str) -> Manifest | None:
 
 def write_manifest(home: Path, key: str, manifest: Manifest) -> None:
     """Remember; where nothing can be written, the next session waits for the server instead."""
-    import tempfile  # 10 ms, and most sessions only read
-
-    file = _file(home, key)
     text = json.dumps({"version": _VERSION, **asdict(manifest)}, ensure_ascii=True, default=dict)
-    try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{key}")
-        try:
-            with os.fdopen(handle, "w") as made:
-                made.write(text)
-            os.replace(name, file)
-        except OSError:
-            os.unlink(name)
-    except OSError:
-        return
+    with suppress(OSError):
+        replace_private(_file(home, key), text)
 
 
 def _file(home: Path, key: str) -> Path:

@@ -7,11 +7,11 @@ only `ferrule mcp login` sends anybody to a browser.
 from __future__ import annotations
 
 import json
-import os
 import time
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule_hookspecs.errors import FerruleError
+from ferrule_mcp.private_file import replace_private
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -101,13 +101,7 @@ class SignInFile:
         return cast("dict[str, object]", value) if isinstance(value, dict) else {}
 
     def _write(self, value: dict[str, object]) -> None:
-        import tempfile
-
-        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=self._file.parent)  # readable by its owner alone
-        with os.fdopen(handle, "w") as file:
-            json.dump(value, file)
-        os.replace(name, self._file)
+        replace_private(self._file, json.dumps(value))
 
 
 def kept_sign_in(settings: ServerSettings, home: Path) -> OAuthClientProvider | None:
