@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
+from ferrule_testkit import surroundings
 from ferrule_testkit.home import FerruleHome
 
 PROVIDER = "requires_openai_auth = true"
@@ -124,6 +124,4 @@ def signed_in(person):
 @pytest.fixture
 def free_port():
     """A port that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    return surroundings.free_port()

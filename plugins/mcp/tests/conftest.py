@@ -17,6 +17,7 @@ import pytest
 from ferrule.host import LocalHost
 from ferrule_hookspecs.host import ConfigRequest, ThreadOptions
 from ferrule_testkit.model_items import function_call, message
+from ferrule_testkit.surroundings import free_port
 
 SERVERS = Path(__file__).parent / "servers"
 PATIENT = "mcp_optional_startup_grace_ms = 30000\n"
@@ -152,12 +153,6 @@ def starts(tmp_path):
     file = tmp_path / "starts"
     file.touch()
     return file
-
-
-def free_port():
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        return made.getsockname()[1]
 
 
 @contextmanager

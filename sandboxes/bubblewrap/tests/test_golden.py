@@ -1,13 +1,9 @@
 """What the evaluator of policies says is what bubblewrap does."""
 
-import json
-import os
-import socket
-
 import pytest
 
-from ferrule_hookspecs.evaluator import decide
 from ferrule_testkit.access_table import cases, compare, make_tree, random_tables, tables
+from ferrule_testkit.service_table import compare_services
 
 NAMES = [table.name for table in tables("/")]
 
@@ -37,40 +33,16 @@ def is_put_back(policy, case):
     return case.path in links and case.path.endswith("to-hooks") and case.operation != "write"
 
 
-CONNECT = """
-import json, socket, sys
-def ends(family, address):
-    try:
-        socket.socket(family).connect(address)
-    except OSError as error:
-        return error.strerror
-port, *paths = json.loads(sys.argv[1])
-found = [ends(socket.AF_INET, ("127.0.0.1", port))]
-print(json.dumps(found + [ends(socket.AF_UNIX, path) for path in paths]))
-"""
-
-
 @pytest.mark.parametrize("network", [False, True])
 @pytest.mark.parametrize("mode", ["read-only", "workspace-write"])
 def test_what_the_evaluator_says_of_services_outside_happens(place, policy, python, mode, network):
     paths = [f"{place}/{name}/service" for name in ("outside", "workspace")]
     asked = policy(mode, network=network)
-    listeners = [socket.create_server(("127.0.0.1", 0))]
-    for path in paths:
-        listeners.append(socket.socket(socket.AF_UNIX))
-        listeners[-1].bind(path)
-        os.chmod(path, 0o777)  # so that only the sandbox refuses
-        listeners[-1].listen()
-    port = listeners[0].getsockname()[1]
 
-    ended = python(CONNECT, json.dumps([port, *paths]), policy=asked)
-    for each in listeners:
-        each.close()
+    def run(code, argument):
+        return _run(python, code, argument, asked)
 
-    says = [decide(asked, "connect", f"127.0.0.1:{port}")]
-    says += [decide(asked, "connect_unix", path) for path in paths]
-    errors = json.loads(ended.stdout)
-    assert [denial is None for denial in says] == [error is None for error in errors], errors
+    assert compare_services(asked, paths, run) == []
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -19,6 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from ferrule_testkit.surroundings import free_port, missing
+
 ROOT = Path(__file__).parents[3]
 RECORDED = ROOT.parent / "shared" / "conformance" / "app-server"
 TRANSCRIPTS = RECORDED / "transcripts"
@@ -192,19 +194,6 @@ def python(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def missing(reason: str) -> None:
-    """What a test needs is not here: a failure where everything is installed for the tests."""
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")

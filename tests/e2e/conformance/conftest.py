@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from ferrule_testkit.surroundings import free_port, missing
 
 ROOT = Path(__file__).parents[3]
 RECORDED = ROOT.parent / "shared" / "conformance"
@@ -164,17 +165,8 @@ def runner(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @pytest.fixture(scope="session")
 def conformance() -> Conformance:
     if not RUNNER.exists():
-        message = f"the recorded scenarios are not here ({RECORDED}); nothing was compared"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
+        missing(f"the recorded scenarios are not here ({RECORDED}); nothing was compared")
     return Conformance()

@@ -15,17 +15,12 @@ from pathlib import Path
 import pytest
 
 from ferrule_testkit.model_items import function_call, message
+from ferrule_testkit.surroundings import missing
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 SDK = "@openai/codex-sdk/dist/index.js"
-
-
-def missing(reason: str) -> None:
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")

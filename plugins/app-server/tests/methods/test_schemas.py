@@ -12,6 +12,7 @@ import pytest
 from jsonschema import Draft7Validator
 
 from ferrule_testkit.model_items import message
+from ferrule_testkit.surroundings import missing
 
 TRANSCRIPTS = Path(__file__).parents[5] / "shared/conformance/app-server/transcripts"
 
@@ -40,12 +41,6 @@ QUESTIONS = words(
     item/tool/call
     """
 )
-
-
-def missing(reason: str) -> None:
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 @pytest.fixture
