@@ -110,6 +110,12 @@ class Bench:
             while len(self.of(method)) < count:
                 await anyio.sleep(0.001)
 
+    async def until_asked(self, stage):
+        """Wait until the model has been asked: from then on the turn's script is in use."""
+        with anyio.fail_after(20):
+            while not stage.requests:
+                await anyio.sleep(0.001)
+
     def of(self, method):
         return [event["params"] for event in self.events if event["method"] == method]
 

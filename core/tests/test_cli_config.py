@@ -103,3 +103,11 @@ def test_every_shell_gets_a_script_that_asks_for_it(ferrule, shell):
     run = ferrule("completion", shell)
     assert run.returncode == 0
     assert f"__complete {shell}" in run.stdout
+
+
+@pytest.mark.parametrize("key", ["", "a..b"])
+def test_unsetting_what_is_no_key_is_an_error_that_shows_it(ferrule, key):
+    finished = ferrule("config", "unset", key)
+    assert finished.returncode != 0
+    assert f"{key!r}" in finished.stderr
+    assert "is not a key" in finished.stderr

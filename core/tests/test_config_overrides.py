@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.config.overrides import override_layers
+from ferrule.config.overrides import flag_layer, override_layers
 from ferrule.config.tables import join_key, split_key
 from ferrule_hookspecs.errors import ConfigError
 
@@ -49,6 +49,13 @@ def test_what_is_no_assignment_is_an_error_that_shows_it(text):
     with pytest.raises(ConfigError, match="write it as `-c key=value`") as caught:
         read(text)
     assert str(caught.value).startswith(f"-c {text}:")
+
+
+@pytest.mark.parametrize("key", ["", "a..b", "model=x"])
+def test_a_flag_for_what_is_no_key_is_an_error_that_shows_it(key):
+    with pytest.raises(ConfigError, match="is not a key") as caught:
+        flag_layer({key: 1}, Path("/"))
+    assert str(caught.value).startswith(repr(key))
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["C"]), min_size=1), min_size=1))

@@ -296,7 +296,7 @@ def test_a_session_that_was_interrupted_once_and_went_on_ends_closed(bench, stag
 
     async def script(session):
         await bench.start(session)
-        await bench.until("turn/started")
+        await bench.until_asked(stage)
         await submit(session, "turn/interrupt", turnId="")
         await bench.until("turn/completed")
         await bench.start(session)

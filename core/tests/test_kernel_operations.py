@@ -110,8 +110,7 @@ def test_input_behind_an_interrupt_begins_a_turn_of_its_own(bench, stage):
     async def script(session):
         first = await bench.perform(session, "turn/start", input=TEXT)
         await bench.until("item/completed")
-        while not stage.requests:
-            await anyio.sleep(0.001)
+        await bench.until_asked(stage)
         await bench.perform(session, "turn/interrupt", turnId=first["turnId"])
         second = await bench.perform(session, "turn/start", input=TEXT)
         await bench.until("turn/completed", 2)

@@ -90,5 +90,13 @@ def _read_some(descriptor: int) -> bytes | None:
         return None
     except OSError as error:
         if error.errno == errno.EIO:  # what a terminal says when nobody holds it any more
-            return b""
+            return _read_rest(descriptor)
         raise
+
+
+def _read_rest(terminal: int) -> bytes:
+    """Read what was written between the kernel's look for output and its look for an owner."""
+    try:
+        return os.read(terminal, _READ_SIZE)
+    except OSError:
+        return b""

@@ -1,5 +1,6 @@
 """Stand-ins for missing names: never in the way, never left behind."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -163,12 +164,30 @@ def test_nothing_is_left_after_the_session_was_killed(workspace, backend):
         assert {".git", ".codex", "commondir"} <= set(left(workspace))
         session.send_signal(signal.SIGKILL)
         session.stdout.read()  # ends when nothing of the sandbox is left
-    deadline = time.monotonic() + 20
     expected = [".agents", "real"]
-    while [n for n in left(workspace) if "rejected" not in n] != expected:
-        assert time.monotonic() < deadline, left(workspace)
-        time.sleep(0.01)
-    while os.readlink(workspace / ".agents") != "real":
+    wait_until(lambda: [n for n in left(workspace) if "rejected" not in n] == expected)
+    wait_until(lambda: os.readlink(workspace / ".agents") == "real")
+
+
+def test_one_that_is_still_held_when_the_session_is_killed_goes_when_it_is_given_up(workspace):
+    session = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(workspace)], stdout=subprocess.PIPE
+    )
+    with session:
+        assert session.stdout.readline() == b"up\n"
+        held = os.open(workspace / "commondir", os.O_RDONLY)
+        fcntl.flock(held, fcntl.LOCK_SH)
+        session.send_signal(signal.SIGKILL)
+        session.stdout.read()
+        wait_until(lambda: ".codex" not in left(workspace))
+        assert "commondir" in left(workspace)
+        os.close(held)
+    wait_until(lambda: "commondir" not in left(workspace))
+
+
+def wait_until(holds):
+    deadline = time.monotonic() + 30
+    while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.01)
 

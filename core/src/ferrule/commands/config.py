@@ -20,7 +20,7 @@ from ferrule.config.load import load_config
 from ferrule.config.model import ConfigFile
 from ferrule.config.overrides import parse_value
 from ferrule.config.provenance import key_path
-from ferrule.config.tables import MISSING, KeyPath, join_key, lookup, nest, split_key
+from ferrule.config.tables import MISSING, KeyPath, join_key, lookup, nest
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.host import ConfigOrigin, ConfigRequest
 
@@ -118,7 +118,7 @@ def set_value(
 def unset(context: typer.Context, key: Key) -> None:
     """Remove a key from your config.toml, keeping comments and order."""
     file = _call(context).file()
-    path = split_key(key)[0]
+    path = key_path(key)
     if not ConfigFileEditor(file).unset(path):
         raise ConfigError(f"`{join_key(path)}` is not in {file}; `ferrule config explain` finds it")
 

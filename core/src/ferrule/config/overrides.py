@@ -6,6 +6,7 @@ import tomllib
 from typing import TYPE_CHECKING
 
 from ferrule.config.layers import Layer, layer_with_paths
+from ferrule.config.provenance import key_path
 from ferrule.config.tables import Table, nest, place, split_key
 from ferrule_hookspecs.errors import ConfigError
 
@@ -43,8 +44,12 @@ def parse_value(text: str) -> object:
 
 
 def flag_layer(flags: Mapping[str, object], base: Path) -> Layer:
-    """Turn the values of dedicated flags, by dotted key, into one layer."""
+    """Turn the values of dedicated flags, by dotted key, into one layer.
+
+    Raises:
+        ConfigError: What stands for a key is none; a client of a server may have sent it.
+    """
     values: Table = {}
     for key, value in flags.items():
-        place(values, split_key(key)[0], value)
+        place(values, key_path(key), value)
     return layer_with_paths(Layer("flag", values, source="command-line flag"), base)

@@ -165,15 +165,14 @@ class BubblewrapBackend:
         roots = policy.writable_roots
         forbidden = dict.fromkeys(path for root in roots for path in root.forbidden)
         existing = dict.fromkeys(path for root in roots for path in root.read_only)
+        for path in forbidden:  # before they are there: a kill may come at any moment
+            self._watchdog.watch("f" if is_file_name(path) else "d", path)
         guard, present = place(list(forbidden))
         for path in existing:
             if os.path.islink(path):
                 guard.links[path] = os.readlink(path)
         for path, target in guard.links.items():
             self._watchdog.watch("l", f"{path}//{target}")
-        for placeholder in guard.placeholders:
-            kind = "f" if is_file_name(placeholder.path) else "d"
-            self._watchdog.watch(kind, placeholder.path)
         protected = [path for path in existing if path not in guard.links and os.path.exists(path)]
         return guard, View([*protected, *present], host_sockets(), service_folders())
 

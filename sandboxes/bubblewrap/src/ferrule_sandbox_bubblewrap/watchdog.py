@@ -11,12 +11,19 @@ import subprocess
 from contextlib import suppress
 from typing import Final
 
-# The pause lets the kernel end what still runs inside the killed session's sandboxes; the lock is
-# not given while another session needs the stand-in. What is locked must be what is removed: the
-# one that was opened may have gone meanwhile, and another session's stand in its place.
+# The lock is not given while something of the killed session still runs, which the kernel ends, nor
+# while another session needs the stand-in, which takes it away itself. What is locked must be what
+# is removed: the one that was opened may have gone meanwhile, and another's stand in its place.
 _SCRIPT: Final = r"""
 is_ours() { [ "$(stat -c %Y -- "$1")" = 1000000000 ]; }
 is_locked() { flock -xn 9 && [ "$(stat -Lc %d:%i /dev/fd/9)" = "$(stat -c %d:%i -- "$1")" ]; }
+take() {
+    for pause in 0.1 0.2 0.4 0.8 1.6 3 5 10; do
+        is_ours "$2" || return
+        { is_locked "$2" && "$1" -- "$2" && return; } 9<"$2"
+        sleep "$pause"
+    done
+}
 while IFS= read -r line; do
     case $line in
     quit) exit 0 ;;
@@ -24,12 +31,11 @@ while IFS= read -r line; do
     *) set -- "$@" "$line" ;;
     esac
 done
-sleep 0.2
 for line; do
     path=${line#?}
     case $line in
-    d*) is_ours "$path" && { is_locked "$path" && rmdir -- "$path"; } 9<"$path" ;;
-    f*) is_ours "$path" && { is_locked "$path" && rm -f -- "$path"; } 9<"$path" ;;
+    d*) take rmdir "$path" ;;
+    f*) take unlink "$path" ;;
     l*) link=${path%%//*} target=${path#*//}
         [ "$(readlink "$link")" = "$target" ] && continue
         mv -- "$link" "$link.rejected-$$"
@@ -49,7 +55,11 @@ class Watchdog:
         self._known: set[str] = set()
 
     def watch(self, kind: str, path: str) -> None:
-        """Look after a folder (`d`), a file (`f`) or a link (`l`, target after two slashes)."""
+        """Look after a folder (`d`), a file (`f`) or a link (`l`, target after two slashes).
+
+        A folder or file may be announced before it is there: only what bears the stamp of a
+        stand-in is ever removed.
+        """
         line = kind + path
         if line not in self._known and "\n" not in line:
             self._known.add(line)
