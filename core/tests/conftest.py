@@ -106,13 +106,13 @@ class Bench:
 
     async def until(self, method, count=1):
         """Wait until that many events of a kind have been read."""
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             while len(self.of(method)) < count:
                 await anyio.sleep(0.001)
 
     async def until_asked(self, stage):
         """Wait until the model has been asked: from then on the turn's script is in use."""
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             while not stage.requests:
                 await anyio.sleep(0.001)
 
@@ -226,7 +226,7 @@ class Program:
             text=True,
             env={**self.environ, **environ},
             cwd=self.cwd,
-            timeout=50,
+            timeout=120,
             check=False,
         )
 

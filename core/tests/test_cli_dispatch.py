@@ -210,7 +210,7 @@ def test_a_reader_that_goes_away_is_no_error(ferrule, acme, argv):
     command = f"{sys.executable} -m ferrule --dev-plugin {acme} {argv}"
     script = f"{command} | true; echo ${{PIPESTATUS[0]}}"
     run = subprocess.run(
-        ["bash", "-c", script], capture_output=True, text=True, env=ferrule.environ, timeout=50
+        ["bash", "-c", script], capture_output=True, text=True, env=ferrule.environ, timeout=120
     )
     assert (run.stdout, run.stderr) == ("141\n", "")
 

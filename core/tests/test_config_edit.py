@@ -95,7 +95,7 @@ def test_writers_at_the_same_time_lose_nothing(file):
         "    ConfigFileEditor(Path(sys.argv[1])).set(('features', f'{sys.argv[2]}{n}'), True)\n"
     )
     runs = [subprocess.Popen([sys.executable, "-c", code, str(file), name]) for name in "abc"]
-    assert [run.wait(50) for run in runs] == [0, 0, 0]
+    assert [run.wait(120) for run in runs] == [0, 0, 0]
     assert file.read_text().count("= true") == 15
     assert [p.name for p in file.parent.iterdir() if p.name.endswith(".tmp")] == []
 

@@ -76,7 +76,7 @@ def ask(bench, name, context=None):
         config = kernel.config(ConfigRequest(str(bench.workspace)))
         reviewer = kernel.reviewer(config, name, str(bench.workspace))
         request = ReviewRequest("t", "u", command("make"), None, "why", str(bench.workspace))
-        with anyio.fail_after(10):
+        with anyio.fail_after(120):
             return await reviewer.review(request, context or ReviewContext())
 
     return bench.host.run(main)

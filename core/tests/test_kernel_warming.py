@@ -8,7 +8,7 @@ from ferrule_hookspecs.errors import ProviderError
 
 
 async def until_warm(stage):
-    with anyio.fail_after(20):
+    with anyio.fail_after(120):
         while len(stage.warmed) < 2:
             await anyio.sleep(0.001)
 

@@ -61,7 +61,7 @@ def test_input_is_at_its_end_unless_it_is_kept_open():
 
 
 def test_a_background_process_that_holds_the_output_does_not_prolong_the_stream():
-    with_survivor = "sleep 60 & echo started"
+    with_survivor = "sleep 600 & echo started"
     assert run(with_survivor) == (0, b"started\n")
 
 
@@ -87,7 +87,7 @@ def test_input_reaches_the_command():
 def test_writing_to_a_command_without_input_is_an_error():
     async def main() -> None:
         owner = ProcessOwner()
-        process = await owner.spawn(launch("sleep 60"))
+        process = await owner.spawn(launch("sleep 600"))
         try:
             with pytest.raises(BrokenPipeError):
                 await process.write(b"x")
@@ -100,7 +100,7 @@ def test_writing_to_a_command_without_input_is_an_error():
 def test_an_interrupted_terminal_interrupts_its_command():
     async def main() -> int:
         owner = ProcessOwner()
-        process = await owner.spawn(launch("echo ready; sleep 60"), tty=True)
+        process = await owner.spawn(launch("echo ready; sleep 600"), tty=True)
         assert await process.read() == b"ready\r\n"
         await process.write(b"\x03")
         code = await process.wait()
@@ -117,7 +117,7 @@ def test_a_cancelled_read_loses_nothing():
         with anyio.move_on_after(0.01):
             await process.read()
         await process.write(b"all of it")
-        with anyio.fail_after(10):
+        with anyio.fail_after(120):
             output = await process.read()
         await owner.aclose()
         return output

@@ -20,13 +20,13 @@ from ferrule_hookspecs.sandbox import Launch
 
 # Each leaves its command in another way: its group, its session, its parent.
 LEAVERS = [
-    pytest.param("sleep 60", id="the command itself"),
-    pytest.param("sleep 60 & echo; wait", id="a child"),
-    pytest.param("nohup sleep 60 >/dev/null 2>&1 & echo", id="nohup in the background"),
-    pytest.param("setsid sleep 60 & echo; wait", id="a session of its own"),
-    pytest.param("setsid -f sleep 60; echo; sleep 60", id="a daemon beside its command"),
-    pytest.param("setsid -f sleep 60; echo", id="a daemon after its command"),
-    pytest.param("trap '' TERM INT HUP; echo; sleep 60; sleep 60", id="deaf to polite signals"),
+    pytest.param("sleep 600", id="the command itself"),
+    pytest.param("sleep 600 & echo; wait", id="a child"),
+    pytest.param("nohup sleep 600 >/dev/null 2>&1 & echo", id="nohup in the background"),
+    pytest.param("setsid sleep 600 & echo; wait", id="a session of its own"),
+    pytest.param("setsid -f sleep 600; echo; sleep 600", id="a daemon beside its command"),
+    pytest.param("setsid -f sleep 600; echo", id="a daemon after its command"),
+    pytest.param("trap '' TERM INT HUP; echo; sleep 600; sleep 600", id="deaf to polite signals"),
 ]
 
 
@@ -83,7 +83,7 @@ def test_killing_a_command_kills_what_it_started(script, mark):
             await process.read()
         process.kill()
         await process.wait()
-        with anyio.fail_after(10):
+        with anyio.fail_after(120):
             while marked(mark):  # the kernel takes a moment to tear them down
                 await anyio.sleep(0.005)
         await owner.aclose()
@@ -99,11 +99,11 @@ def test_a_killed_kernel_leaves_nothing(mark, tmp_path):
         "from ferrule_hookspecs.sandbox import Launch\n"
         "async def main():\n"
         "    owner = ProcessOwner()\n"
-        "    for script in ('sleep 60', 'sleep 60; sleep 60', 'sleep 60 &'):\n"
+        "    for script in ('sleep 600', 'sleep 600; sleep 600', 'sleep 600 &'):\n"
         "        await owner.spawn(Launch(('/bin/bash', '-c', script), dict(os.environ), '/'))\n"
         "    await anyio.sleep(0.2)\n"
         "    print('ready', flush=True)\n"
-        "    await anyio.sleep(60)\n"
+        "    await anyio.sleep(600)\n"
         "anyio.run(main)\n"
     )
     kernel = subprocess.Popen(
@@ -114,7 +114,7 @@ def test_a_killed_kernel_leaves_nothing(mark, tmp_path):
         assert kernel.stdout.readline() == b"ready\n"
         assert len(marked(mark)) >= 4
         kernel.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while marked(mark) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert marked(mark) == []
@@ -136,11 +136,11 @@ def test_nobody_elses_exit_status_is_taken(own_session):
 
 
 def test_children_of_the_host_are_left_alone():
-    host_child = subprocess.Popen(["sleep", "60"])
+    host_child = subprocess.Popen(["sleep", "600"])
 
     async def main() -> None:
         owner = ProcessOwner()
-        await owner.spawn(launch("setsid -f sleep 60; sleep 60"))
+        await owner.spawn(launch("setsid -f sleep 600; sleep 600"))
         await owner.aclose()
 
     try:
@@ -158,7 +158,7 @@ def test_strays_do_not_pile_up_as_zombies():
         of_others = zombies() | set(owner.alive())
         daemon = await owner.spawn(launch("setsid -f sleep 0.1"))
         await daemon.wait()
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             while (set(owner.alive()) | zombies()) - of_others:
                 command = await owner.spawn(launch("sleep 0.1"))
                 await command.wait()
@@ -173,7 +173,7 @@ def test_a_zombie_of_somebody_else_does_not_keep_strays_from_being_reaped():
         before = zombies() | set(owner.alive())
         daemon = await owner.spawn(launch("setsid -f sleep 0.1"))
         await daemon.wait()
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             while (set(owner.alive()) | zombies()) - before - {neglected.pid}:
                 command = await owner.spawn(launch("sleep 0.1"))
                 await command.wait()
@@ -189,7 +189,7 @@ def test_a_zombie_of_somebody_else_does_not_keep_strays_from_being_reaped():
 def test_owners_do_not_end_each_others_commands(mark):
     async def main() -> None:
         first, second = ProcessOwner(), ProcessOwner()
-        process = await second.spawn(launch("sleep 60 & wait", mark))
+        process = await second.spawn(launch("sleep 600 & wait", mark))
         await first.aclose()
         assert second.alive() == [process.pid]
         await second.aclose()
@@ -209,7 +209,7 @@ def test_no_descriptor_stays_open():
             while await read.read():
                 pass
             await read.wait()
-            await owner.spawn(launch("sleep 60"), tty=tty, open_stdin=stdin)  # never read
+            await owner.spawn(launch("sleep 600"), tty=tty, open_stdin=stdin)  # never read
             with pytest.raises(FileNotFoundError):
                 await owner.spawn(Launch(("/nowhere",), {}, "/"), tty=False, open_stdin=stdin)
         await owner.aclose()
@@ -239,7 +239,7 @@ def test_a_launch_is_cleaned_up_once_however_it_ends(ending):
 
     async def main() -> None:
         owner = ProcessOwner()
-        argv = ("/bin/true",) if ending == "by itself" else ("/bin/sleep", "60")
+        argv = ("/bin/true",) if ending == "by itself" else ("/bin/sleep", "600")
         with anyio.CancelScope() as scope:
             if ending == "cancelled":
                 scope.cancel()
@@ -257,7 +257,7 @@ def test_a_launch_is_cleaned_up_once_however_it_ends(ending):
 
         async def close() -> None:
             owner = ProcessOwner()
-            await owner.spawn(calls.launch(("/bin/sleep", "60")))
+            await owner.spawn(calls.launch(("/bin/sleep", "600")))
             await owner.aclose()
 
         anyio.run(close)
@@ -305,11 +305,11 @@ def test_a_signal_goes_where_the_launch_says():
 
     async def main() -> None:
         owner = ProcessOwner()
-        forwarding = launch("sleep 60", forward_signal=lambda pid, n: not got.append((pid, n)))
+        forwarding = launch("sleep 600", forward_signal=lambda pid, n: not got.append((pid, n)))
         process = await owner.spawn(forwarding)
         process.send_signal(signal.SIGUSR1)
         assert got == [(process.pid, signal.SIGUSR1)]
-        plain = await owner.spawn(launch("sleep 60"))
+        plain = await owner.spawn(launch("sleep 600"))
         plain.send_signal(signal.SIGTERM)
         assert await plain.wait() == 128 + signal.SIGTERM
         await owner.aclose()

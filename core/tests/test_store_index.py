@@ -307,5 +307,5 @@ for number in range(15):
 
 def test_processes_that_write_rebuild_and_damage_at_once_all_see_their_threads(store, home):
     children = [subprocess.Popen([sys.executable, "-c", CHILD, str(home)]) for _ in range(4)]
-    assert [child.wait(timeout=50) for child in children] == [0, 0, 0, 0]
+    assert [child.wait(timeout=120) for child in children] == [0, 0, 0, 0]
     assert len(store.list(ThreadFilter(limit=1000))) == 60

@@ -147,7 +147,7 @@ def test_rivals_that_open_and_close_all_the_time_never_write_at_once(store, home
     rivals = [subprocess.Popen(command) for _ in range(3)]
     while any(rival.poll() is None for rival in rivals):
         store.list(ThreadFilter())  # takes away locks nobody holds
-    assert [rival.wait(timeout=50) for rival in rivals] == [0, 0, 0]
+    assert [rival.wait(timeout=120) for rival in rivals] == [0, 0, 0]
     ordinals = [record["ordinal"] for record in store.read(thread_id)]
     assert ordinals == list(range(121))
     assert lock_files(home) == []

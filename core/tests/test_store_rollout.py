@@ -207,7 +207,7 @@ except StoreError as error:
 print(writer.append("event_msg", {{"text": "small"}})["ordinal"])
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120
     )
     assert "File too large" in done.stdout
     assert done.stdout.endswith("\n1\n")

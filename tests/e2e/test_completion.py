@@ -24,7 +24,7 @@ SHELLS = {
         "ferrule completion fish | source; function fish_prompt; echo 'READY> '; end",
     ),
 }
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 class Terminal:
@@ -44,7 +44,7 @@ class Terminal:
         os.write(self.descriptor, text.encode())
 
     def read_to(self, text, times=1):
-        seen, end = "", time.monotonic() + 60
+        seen, end = "", time.monotonic() + 120
         while seen.count(text) < times:
             assert time.monotonic() < end, f"no {text!r} in {seen!r}"
             if select.select([self.descriptor], [], [], 1)[0]:

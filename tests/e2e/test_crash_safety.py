@@ -20,7 +20,7 @@ from ferrule_testkit.model_items import freeform_call, function_call, message
 from ferrule_testkit.processes import survivors
 
 PATCH = "*** Begin Patch\n*** Add File: notes.txt\n+one\n+two\n*** End Patch\n"
-LIMIT_S = 20.0
+LIMIT_S = 120
 
 
 def conversation():

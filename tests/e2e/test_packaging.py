@@ -15,7 +15,7 @@ import pytest
 
 from ferrule_testkit.model_items import function_call, message
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 LEAN, STANDARD = "ferrule-core[lean]", "ferrule"
 MOST_LEAN = 20
 NOT_COUNTED = {"pip", "setuptools"}

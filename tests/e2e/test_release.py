@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
     pytest.mark.skipif(not shutil.which("uv"), reason="uv is not installed"),
     pytest.mark.skipif(not shutil.which("ssh-keygen"), reason="OpenSSH is not installed"),
 ]

@@ -11,7 +11,7 @@ import pytest
 from ferrule_sdk import Ferrule
 from ferrule_testkit.model_items import function_call, message
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 
 def outputs_of(server):

@@ -20,7 +20,7 @@ from ferrule_hookspecs.serving import Peer
 from ferrule_testkit.home import FerruleHome
 from ferrule_testkit.protocol_frames import FrameChecker
 
-PATIENCE_S = 20.0
+PATIENCE_S = 120
 
 
 class Refused(Exception):

@@ -89,7 +89,7 @@ def test_every_wrong_message_is_answered_and_none_does_harm(serve, seed):
             elif number is not ...:
                 expected.add(number)
         client.next_id = COUNT + 1
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             await client.call("thread/loaded/list", {})
         await client.connection.drain()
         replies = [frame for frame in client.frames if "method" not in frame]

@@ -35,7 +35,7 @@ SURE = {"extra_body": {"temperature": 0, "seed": 1}, "max_tokens": 120}
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
     pytest.mark.skipif(not WEIGHTS, reason="FERRULE_TEST_GGUF names no model"),
 ]
 

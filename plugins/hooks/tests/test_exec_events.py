@@ -274,7 +274,7 @@ def test_a_signal_ends_a_running_hook_with_the_run(ferrule_home, model_server, h
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(number)
-    process.wait(30)
+    process.wait(120)
     assert survivors(f"FERRULE_HOME={ferrule_home.path}") == {}
 
 

@@ -109,11 +109,11 @@ def serve(tmp_path):
 
         async with anyio.create_task_group() as group:
             group.start_soon(transport.serve, server, Endpoint(url, options or {}), tell)
-            with anyio.fail_after(20):
+            with anyio.fail_after(120):
                 await ready.wait()
             port = urls[0].rsplit(":", 1)[1]
             base = f"http://127.0.0.1:{port}"
-            async with httpx.AsyncClient(base_url=base, trust_env=False, timeout=30) as web:
+            async with httpx.AsyncClient(base_url=base, trust_env=False, timeout=120) as web:
                 yield Served(urls[0], server, web)
             group.cancel_scope.cancel()
 

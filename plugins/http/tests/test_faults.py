@@ -137,7 +137,7 @@ def open_files():
     return len(os.listdir("/proc/self/fd"))
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="descriptors are counted in /proc")
 async def test_nonsense_harms_nothing_and_leaves_nothing(serve, caplog):
     chance = random.Random(20_250_101)
@@ -161,7 +161,7 @@ async def test_nonsense_harms_nothing_and_leaves_nothing(serve, caplog):
             group.cancel_scope.cancel()
 
         assert await served.echoes()
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             while open_files() > files + 1 or len(asyncio.all_tasks()) > tasks:
                 await anyio.sleep(0.02)
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
@@ -187,7 +187,7 @@ async def test_readers_that_drop_leave_nothing(serve):
             await say(writer, head.encode())
             writer.transport.abort()
             writer.close()
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             while len(asyncio.all_tasks()) > tasks:
                 await anyio.sleep(0.01)
         await served.echo(client, "still here")

@@ -35,7 +35,7 @@ async def test_the_documented_client_talks_and_hears_the_end(serve, token_file, 
     script.write_text(client + TALK)
     options = {"ws-auth": "capability-token", "ws-token-file": str(token_file)}
     async with serve(options=options) as served:
-        with anyio.fail_after(50):
+        with anyio.fail_after(120):
             done = await anyio.run_process(
                 ["node", str(script), served.url, TOKEN], check=False, stderr=subprocess.STDOUT
             )

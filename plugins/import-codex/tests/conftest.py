@@ -103,7 +103,7 @@ class Maker:
             text=True,
             cwd=self.made.workspace,
             env=self.environ,
-            timeout=50,
+            timeout=120,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr

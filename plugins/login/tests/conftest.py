@@ -42,7 +42,7 @@ class Waiting:
 
     def end(self) -> tuple[int, str]:
         """Wait for its end; returns the exit code and everything it said."""
-        rest, errors = self.process.communicate(timeout=30)
+        rest, errors = self.process.communicate(timeout=120)
         return self.process.returncode, "".join(self.said) + rest + errors
 
     def interrupt(self) -> tuple[int, str]:
@@ -89,7 +89,7 @@ class Person:
 
     def browse(self, url: str) -> httpx.Response:
         """Open a page and go where it leads, as a browser does."""
-        return httpx.get(url, follow_redirects=True, timeout=20)
+        return httpx.get(url, follow_redirects=True, timeout=120)
 
     def sign_in(self) -> tuple[int, str]:
         waiting = self.begin()

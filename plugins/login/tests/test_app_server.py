@@ -89,7 +89,7 @@ def _turn(client, model_server):
 
 def test_a_person_signs_in_and_the_next_turn_uses_it(client, person, issuer, model_server):
     begun = client.call("account/login/start", {"type": "chatgpt"})["result"]
-    page = httpx.get(begun["authUrl"], follow_redirects=True, timeout=20)
+    page = httpx.get(begun["authUrl"], follow_redirects=True, timeout=120)
     assert "Signed in" in page.text
     assert client.until("account/updated") == {"authMode": "chatgpt", "planType": "pro"}
     assert client.call("account/read", {})["result"]["account"]["email"] == "ada@example.com"

@@ -85,7 +85,7 @@ def test_a_code_serves_once(person, issuer):
     waiting = person.begin()
     back = httpx.get(waiting.url).headers["location"]
     with ThreadPoolExecutor() as pool:
-        first = pool.submit(httpx.get, back, timeout=20)
+        first = pool.submit(httpx.get, back, timeout=120)
         assert issuer.state.asked.wait(20)
         assert httpx.get(back).status_code == 410
         issuer.state.hold.set()

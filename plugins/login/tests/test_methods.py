@@ -84,7 +84,7 @@ class Client:
 
     async def until(self, method):
         """Wait for a notification; returns its parameters."""
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             while not (found := [params for name, params in self.heard if name == method]):
                 await self.news.wait()
         return found[-1]
@@ -111,7 +111,7 @@ def talk(person):
 
 
 async def _browse(url):
-    async with httpx.AsyncClient(follow_redirects=True, timeout=20) as browser:
+    async with httpx.AsyncClient(follow_redirects=True, timeout=120) as browser:
         return await browser.get(url)
 
 

@@ -168,7 +168,7 @@ def test_two_processes_at_once_renew_once(signed_in, issuer, model_server):
         _await_open(run, signed_in.home.path / "auth.json.lock")
     issuer.state.hold.set()
     for run in runs:
-        said, _ = run.communicate(timeout=40)
+        said, _ = run.communicate(timeout=120)
         assert run.returncode == 0, said
     renewals = [f for f in issuer.state.token_requests if f["grant_type"] == "refresh_token"]
     assert len(renewals) == 1

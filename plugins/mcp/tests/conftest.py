@@ -103,7 +103,7 @@ class Talk:
         content = [{"type": "text", "text": "go"}]
         params = {"threadId": session.thread["id"], "input": content}
         await session.submit({"id": "1", "method": "turn/start", "params": params})
-        with anyio.fail_after(50):
+        with anyio.fail_after(120):
             async for event in session.events():
                 self.events.append(event)
                 if "id" in event:
@@ -162,7 +162,7 @@ def http_server(port, *arguments):
     command = [sys.executable, str(SERVERS / name), *map(str, rest)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + 120
             while not answers(port):
                 assert time.monotonic() < deadline, "the server did not start"
                 time.sleep(0.05)

@@ -34,7 +34,7 @@ def log_in(talk):
         for line in process.stdout:
             if re.match("https?://", line):
                 urllib.request.urlopen(line.strip()).read()
-        return process.wait(30)
+        return process.wait(120)
 
 
 def sign_in_file(talk):
@@ -94,7 +94,7 @@ def test_a_client_of_the_app_server_signs_in(talk, http, port):
             rows.append((await ask("mcpServerStatus/list"))["data"][0])
             started.append(await ask("mcpServer/oauth/login", name="net"))
             await anyio.to_thread.run_sync(visit, started[0]["authorizationUrl"])
-            with anyio.fail_after(20):
+            with anyio.fail_after(120):
                 await done.wait()
             rows.append((await ask("mcpServerStatus/list"))["data"][0])
 

@@ -124,7 +124,7 @@ class World:
 
 async def read_all(stream):
     data = b""
-    with anyio.fail_after(20):
+    with anyio.fail_after(120):
         try:
             while True:
                 data += await stream.receive()
@@ -134,7 +134,7 @@ async def read_all(stream):
 
 async def exactly(stream, count):
     data = b""
-    with anyio.fail_after(20):
+    with anyio.fail_after(120):
         while len(data) < count:
             data += await stream.receive(count - len(data))
     return data

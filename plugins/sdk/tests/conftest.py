@@ -70,7 +70,7 @@ def _listening(
             yield server, found[1]
         finally:
             server.terminate()
-            server.communicate(timeout=20)
+            server.communicate(timeout=120)
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def run_example(home, name, *arguments):
         cwd=home.workspace,
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=120,
         check=False,
     )
 
@@ -97,7 +97,7 @@ def test_the_chat_page_streams_the_answer(ferrule_home, model_server):
     slowly = {"items": [message("Word by word")], "delta_delay": 0.1}
     model_server.play([slowly, [message("And again")]])
 
-    with serving(ferrule_home) as url, httpx.Client(base_url=url, timeout=30) as browser:
+    with serving(ferrule_home) as url, httpx.Client(base_url=url, timeout=120) as browser:
         assert "<form" in browser.get("/").text
         assert browser.post("/say", content="{}").status_code == 415
         answer = browser.post("/say", json={"thread": "", "said": "Hello"})

@@ -123,7 +123,7 @@ def test_ctrl_c_ends_everything(clients, model_server):
     ) as program:
         assert program.stdout.readline() == "asleep\n"
         program.send_signal(signal.SIGINT)
-        _, said = program.communicate(timeout=30)
+        _, said = program.communicate(timeout=120)
 
     assert said.rstrip().endswith("KeyboardInterrupt")
     assert program.returncode == -signal.SIGINT

@@ -20,7 +20,7 @@ async def ask(shell, method: str, **params):
 
 
 async def ended(shell, count: int) -> list[dict]:
-    with anyio.fail_after(20):
+    with anyio.fail_after(120):
         while len(told := shell.told("item/completed")) < count:
             await anyio.sleep(0.01)
     return [params["item"] for params in told]
@@ -29,12 +29,12 @@ async def ended(shell, count: int) -> list[dict]:
 @pytest.mark.anyio
 async def test_commands_that_run_on_are_listed_and_ended(open_shell):
     async with open_shell() as shell:
-        for script in ("sleep 60", "sleep 'a' 2>/dev/null; sleep 61"):
+        for script in ("sleep 600", "sleep 'a' 2>/dev/null; sleep 601"):
             await shell.exec(script, yield_time_ms=SHORT)
         first, second = (await ask(shell, "list"))["data"]
         assert [first["command"], second["command"]] == [
-            "sleep 60",
-            "sleep 'a' 2>/dev/null; sleep 61",
+            "sleep 600",
+            "sleep 'a' 2>/dev/null; sleep 601",
         ]
         assert first["itemId"] == "call_1"
         number = first["processId"]
@@ -51,7 +51,7 @@ async def test_commands_that_run_on_are_listed_and_ended(open_shell):
 @pytest.mark.anyio
 async def test_the_model_reads_that_a_client_ended_its_command(open_shell):
     async with open_shell() as shell:
-        await shell.exec("sleep 60", yield_time_ms=SHORT)
+        await shell.exec("sleep 600", yield_time_ms=SHORT)
         (listed,) = (await ask(shell, "list"))["data"]
         await ask(shell, "clean")
         result = await shell.write(int(listed["processId"]))
@@ -61,7 +61,7 @@ async def test_the_model_reads_that_a_client_ended_its_command(open_shell):
 @pytest.mark.anyio
 async def test_other_threads_are_left_alone(open_shell):
     async with open_shell() as shell, open_shell() as other:
-        await shell.exec("sleep 60", yield_time_ms=SHORT)
+        await shell.exec("sleep 600", yield_time_ms=SHORT)
         assert (await ask(other, "list"))["data"] == []
         await ask(other, "clean")
         assert len((await ask(shell, "list"))["data"]) == 1

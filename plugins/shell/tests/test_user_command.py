@@ -40,7 +40,7 @@ async def test_its_output_is_streamed_and_its_exit_code_told(open_shell):
 
 async def test_it_is_ended_when_its_time_is_over_and_never_left_running(open_shell):
     async with open_shell() as shell:
-        result = await shell.exec_tool.run(typed(shell, "echo a; sleep 60", 300), shell.context)
+        result = await shell.exec_tool.run(typed(shell, "echo a; sleep 600", 300), shell.context)
 
     assert not result.pending
     assert result.item["status"] == "failed"

@@ -27,7 +27,7 @@ def body(result) -> str:
 
 async def completed(shell) -> dict:
     """Await the item's completion that is told as an event."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(120):
         while not shell.told("item/completed"):
             await anyio.sleep(0.005)
     (told,) = shell.told("item/completed")
@@ -64,7 +64,7 @@ async def test_a_poll_ends_with_the_command(open_shell):
 
 async def test_the_longest_poll_is_configured(open_shell):
     async with open_shell({"background_terminal_max_timeout": 300}) as shell:
-        first = await shell.exec("sleep 60", yield_time_ms=250)
+        first = await shell.exec("sleep 600", yield_time_ms=250)
         with anyio.fail_after(4):
             second = await shell.write(session_of(first), yield_time_ms=200_000)
         assert session_of(second) == session_of(first)
@@ -89,7 +89,7 @@ async def test_a_program_in_a_terminal_is_typed_to(open_shell):
 @pytest.mark.parametrize("tty", [True, False], ids=["terminal", "pipe"])
 async def test_ctrl_c_interrupts(open_shell, tty):
     async with open_shell() as shell:
-        first = await shell.exec("sleep 60", tty=tty, yield_time_ms=250)
+        first = await shell.exec("sleep 600", tty=tty, yield_time_ms=250)
         second = await shell.write(session_of(first), "\x03", yield_time_ms=5000)
     assert "Process exited with code 130\n" in second.output
     assert body(second) == ("^C" if tty else "")
@@ -97,7 +97,7 @@ async def test_ctrl_c_interrupts(open_shell, tty):
 
 async def test_typing_without_a_terminal_is_explained(open_shell):
     async with open_shell() as shell:
-        session = session_of(await shell.exec("sleep 60", yield_time_ms=250))
+        session = session_of(await shell.exec("sleep 600", yield_time_ms=250))
         with pytest.raises(ToolError) as error:
             await shell.write(session, "text")
     assert str(error.value) == (
@@ -141,8 +141,8 @@ async def test_a_character_cut_by_a_poll_is_shown_whole(open_shell):
 
 async def test_the_sessions_end_ends_commands_and_completes_their_items(open_shell, survivors):
     async with open_shell() as shell:
-        await shell.exec("trap '' TERM INT; echo hi; sleep 60 & sleep 60", yield_time_ms=250)
-        await shell.exec("setsid sleep 60 & sleep 60", yield_time_ms=250)
+        await shell.exec("trap '' TERM INT; echo hi; sleep 600 & sleep 600", yield_time_ms=250)
+        await shell.exec("setsid sleep 600 & sleep 600", yield_time_ms=250)
         assert survivors()
         assert shell.told("item/completed") == []
         await shell.aclose()
@@ -163,13 +163,13 @@ async def test_a_poll_that_is_cancelled_leaves_the_command_alone(open_shell):
 async def test_too_many_commands_end_the_least_recently_used_and_say_so(open_shell, monkeypatch):
     monkeypatch.setattr(terminals, "LIMIT", 2)
     async with open_shell({"background_terminal_max_timeout": 10}) as shell:
-        first = session_of(await shell.exec("sleep 60 # 1", yield_time_ms=250))
-        second = session_of(await shell.exec("sleep 60 # 2", yield_time_ms=250))
+        first = session_of(await shell.exec("sleep 600 # 1", yield_time_ms=250))
+        second = session_of(await shell.exec("sleep 600 # 2", yield_time_ms=250))
         await shell.write(first)
-        third = await shell.exec("sleep 60 # 3", yield_time_ms=250)
+        third = await shell.exec("sleep 600 # 3", yield_time_ms=250)
         assert (
             f"Session {second} was ended, because at most 2 commands can be kept: "
-            "/bin/bash -c 'sleep 60 # 2'\n"
+            "/bin/bash -c 'sleep 600 # 2'\n"
         ) in third.output
         item = await completed(shell)
         assert (item["id"], item["status"], item["exitCode"]) == ("call_2", "failed", -1)
@@ -183,7 +183,7 @@ async def test_an_ended_command_makes_room_before_a_running_one(open_shell, monk
     async with open_shell({"background_terminal_max_timeout": 10}) as shell:
         ended = session_of(await shell.exec("sleep 0.4", yield_time_ms=250))
         await completed(shell)
-        result = await shell.exec("sleep 60", yield_time_ms=250)
+        result = await shell.exec("sleep 600", yield_time_ms=250)
         assert f"Session {ended} had ended and was forgotten" in result.output
         assert session_of(await shell.write(session_of(result))) == session_of(result)
 
@@ -215,6 +215,6 @@ async def test_no_descriptor_stays_open(open_shell):
         before = len(os.listdir("/proc/self/fd"))
         for tty in (True, False):
             await shell.exec("echo text", tty=tty)
-            first = await shell.exec("sleep 60", tty=tty, yield_time_ms=250)
+            first = await shell.exec("sleep 600", tty=tty, yield_time_ms=250)
             await shell.write(session_of(first), "\x03", yield_time_ms=5000)
         assert len(os.listdir("/proc/self/fd")) == before

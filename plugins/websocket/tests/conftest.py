@@ -53,7 +53,7 @@ class Served:
         async with await self.stream() as stream:
             await stream.send(head if isinstance(head, bytes) else head.encode())
             answer = b""
-            with anyio.fail_after(20):
+            with anyio.fail_after(120):
                 try:
                     async for chunk in stream:
                         answer += chunk
@@ -102,7 +102,7 @@ def serve(tmp_path):
 
         async with anyio.create_task_group() as group:
             group.start_soon(transport.serve, server, Endpoint(url or usual, options or {}), tell)
-            with anyio.fail_after(20):
+            with anyio.fail_after(120):
                 await ready.wait()
             yield Served(urls[0], server, tmp_path)
             group.cancel_scope.cancel()

@@ -163,7 +163,7 @@ def open_files():
     return len(os.listdir("/proc/self/fd"))
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="descriptors are counted in /proc")
 async def test_nonsense_harms_nothing_and_leaves_nothing(serve, kind, caplog):
     chance = random.Random(20_250_101)
@@ -180,7 +180,7 @@ async def test_nonsense_harms_nothing_and_leaves_nothing(serve, kind, caplog):
             said += await one_connection(served, chance, COUNT - said)
 
         assert await served.echoes()
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             while open_files() > files or len(asyncio.all_tasks()) > tasks:
                 await anyio.sleep(0.02)
         assert not served.server.clients
@@ -194,7 +194,7 @@ async def test_a_client_that_drops_in_the_middle_of_a_frame_is_forgotten(serve, 
         await reader.readuntil(b"\r\n\r\n")
         await say(writer, frame(Opcode.TEXT, ECHO)[:-5])
         await hang_up(writer, rudely=True)
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             while served.server.clients:
                 await anyio.sleep(0.01)
 

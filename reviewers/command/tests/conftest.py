@@ -58,7 +58,7 @@ def decide(tmp_path, request_):
         reviewer = CommandReviewer(context)
 
         async def main():
-            with anyio.fail_after(30):
+            with anyio.fail_after(120):
                 return await reviewer.review(
                     request or request_, ReviewContext(reviewer=lambda name: {"user": user}[name])
                 )

@@ -150,7 +150,7 @@ def test_nothing_it_started_outlives_it(decide, script, tmp_path, ending, told):
 
     assert told in outcome["reason"]
     assert (outcome["decision"] == "accept") is (told == "")
-    given_up = time.monotonic() + 10
+    given_up = time.monotonic() + 120
     while alive(tmp_path) and time.monotonic() < given_up:
         os.sched_yield()  # a killed process takes a moment to go
     assert alive(tmp_path) == set()

@@ -32,7 +32,7 @@ def asked(ferrule_home, model_server, tmp_path):
             content = [{"type": "text", "text": "write the file"}]
             params = {"threadId": session.thread["id"], "input": content}
             await session.submit({"id": "1", "method": "turn/start", "params": params})
-            with anyio.fail_after(30):
+            with anyio.fail_after(120):
                 await _serve(session, answer, events)
             await session.close()
 

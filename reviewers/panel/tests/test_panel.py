@@ -79,7 +79,7 @@ def decide(settings, request=REQUEST, **reviewers):
         return made[name]
 
     async def main():
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             return await panel(**settings).review(request, ReviewContext(reviewer=find))
 
     return anyio.run(main)

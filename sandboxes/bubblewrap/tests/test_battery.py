@@ -30,7 +30,7 @@ def battery(backend):
         yield Battery(Path(folder))
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("policy", ["ww"])
 def test_a_sample_of_the_battery_holds(battery, policy):
     assert battery.shortfalls(policy, QUICK).keys() <= GAPS.keys()

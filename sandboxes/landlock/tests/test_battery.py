@@ -80,7 +80,7 @@ def everybodys_python(folder):
     return str(folder / "bin" / "python")
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_sample_of_the_battery_holds(battery):
     user, battery = battery
     expected = {"fs.chmod_outside", "meta.git_hook", "meta.codex_missing", "priv.proc_list_host"}

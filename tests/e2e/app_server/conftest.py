@@ -282,7 +282,7 @@ def prepared(recorded, scripted_by_driver):
 
 
 def await_port(port: int) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while True:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:

@@ -48,7 +48,7 @@ def client(missing_here):
     return run
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_the_official_sdk(client, recorded, ferrule_home, scripted_by_driver, tmp_path):
     """The 30 checks of the official `openai-codex`, recorded against Codex itself."""
     log = tmp_path / "model.jsonl"
@@ -72,7 +72,7 @@ def test_the_official_sdk(client, recorded, ferrule_home, scripted_by_driver, tm
     assert "failed: []" in said
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("module", CONVERSATIONS)
 def test_a_whole_conversation(client, ferrule_home, model_server, module):
     """With the approval of a command, a patch, an interrupt and a resume in another process."""

@@ -19,7 +19,7 @@ from ferrule_testkit.model_items import function_call, message
 from ferrule_testkit.protocol_frames import FrameChecker
 from ferrule_testkit.wires import wire_to
 
-PATIENCE_S = 10.0
+PATIENCE_S = 120
 TOKEN = "a-token-that-nobody-guesses-0123456789"
 APPROVAL = "item/commandExecution/requestApproval"
 SECRET = "zq-secret-9f8e7d6c5b4a"

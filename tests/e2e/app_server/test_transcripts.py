@@ -16,7 +16,7 @@ def test_every_listed_scenario_is_recorded(recorded):
     assert set(recorded.listed["over_websocket"]) <= set(recorded.scenarios)
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_conversation_equals_the_recorded_one(recorded, scenario):
     outcome = recorded.run(scenario)
     pending = recorded.pending(scenario)

@@ -35,7 +35,7 @@ def version(binary: Path) -> str:
     return subprocess.run([binary, "--version"], capture_output=True, text=True, check=False).stdout
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_every_phase_of_a_session(codex, recorded, free_ports, ferrule):
     work = tempfile.mkdtemp(prefix="tui-", dir="/var/tmp")
     try:

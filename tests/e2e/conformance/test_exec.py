@@ -14,7 +14,7 @@ def test_every_listed_scenario_is_recorded(conformance):
     assert set(conformance.listed["slow"]) <= set(conformance.scenarios)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_scenario_equals_the_recorded_one(conformance, scenario):
     expected = conformance.expectation(scenario)
     found = conformance.run(scenario)

@@ -46,7 +46,7 @@ def drive(sdk, ferrule_home):
             check=False,
             env=ferrule_home.environ,
             cwd=ferrule_home.path,
-            timeout=50,
+            timeout=120,
         )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)

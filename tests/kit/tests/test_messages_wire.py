@@ -29,7 +29,7 @@ def request(*contents, **more):
 
 
 def ask(server, body, headers=HEADERS):
-    client = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    client = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
     with closing(client):
         client.request("POST", "/v1/messages", json.dumps(body), headers)
         with client.getresponse() as response:

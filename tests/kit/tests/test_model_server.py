@@ -13,7 +13,7 @@ from ferrule_testkit.model_items import freeform_call, function_call, message, r
 
 
 def connect(server):
-    return closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=10))
+    return closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=120))
 
 
 def ask_over(client, text="hello"):
@@ -154,7 +154,7 @@ def test_it_runs_as_a_program(tmp_path):
     command = [sys.executable, "-m", "ferrule_testkit.model_server", str(script), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         port = int(process.stdout.readline())
-        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as client:
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=120)) as client:
             _, answer = ask_over(client)
         process.terminate()
     assert "from a file" in answer

@@ -45,7 +45,7 @@ class Daemon:
         """Run a sub-command of the server to its end."""
         pipe = subprocess.DEVNULL if stdin is None else subprocess.PIPE
         process = self.begin(*arguments, stdin=pipe)
-        out, err = process.communicate(stdin, timeout=50)
+        out, err = process.communicate(stdin, timeout=120)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
     def status(self):

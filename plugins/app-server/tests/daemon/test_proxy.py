@@ -41,7 +41,7 @@ def test_it_talks_until_stdin_ends(daemon):
         process.stdin.write(lines(message))
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["id"] == message["id"]
-    out, err = process.communicate(timeout=50)
+    out, err = process.communicate(timeout=120)
 
     assert (process.returncode, err) == (0, "")
     assert not replies(out)
@@ -86,7 +86,7 @@ def test_a_server_that_goes_away_ends_it(daemon):
     process.stdout.readline()
     os.kill(daemon.pid(), signal.SIGKILL)
 
-    assert process.wait(50) == 1
+    assert process.wait(120) == 1
     assert process.stderr.read() == "error: the server has closed the connection\n"
     process.communicate()
 

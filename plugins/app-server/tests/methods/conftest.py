@@ -19,7 +19,7 @@ BUNDLE = (
     Path(__file__).parents[5]
     / "shared/conformance/app-server/schema-experimental/codex_app_server_protocol.schemas.json"
 )
-PATIENCE_S = 30.0
+PATIENCE_S = 120
 REPLIES = {
     "configRequirements/read": "ConfigRequirementsReadResponse",
     "config/value/write": "ConfigWriteResponse",

@@ -56,7 +56,7 @@ def test_a_command_runs_in_the_sandbox_it_asks_for(client, tmp_path):
 
 
 def test_a_command_whose_time_is_up_ends_with_124(client):
-    reply = client.call("command/exec", **shell("echo first; sleep 60", timeoutMs=500))
+    reply = client.call("command/exec", **shell("echo first; sleep 600", timeoutMs=500))
     assert reply == {"exitCode": 124, "stdout": "first\n", "stderr": ""}
 
 
@@ -103,7 +103,7 @@ def test_streamed_output_stops_at_the_cap_and_says_so(client):
 def test_a_terminal_has_a_size_that_can_be_changed(client):
     number = client.send(
         "command/exec",
-        **shell("stty size; read x; stty size; sleep 60", processId="t", tty=True),
+        **shell("stty size; read x; stty size; sleep 600", processId="t", tty=True),
         size={"rows": 30, "cols": 90},
     )
     assert b64decode(client.told("command/exec/outputDelta")["deltaBase64"]) == b"30 90\r\n"
@@ -181,7 +181,7 @@ def test_a_process_is_told_of_when_it_has_ended(client, refused):
 
 
 def test_a_process_can_be_killed(client):
-    client.call("process/spawn", **shell("sleep 60", cwd="/", processHandle="p", timeoutMs=None))
+    client.call("process/spawn", **shell("sleep 600", cwd="/", processHandle="p", timeoutMs=None))
     client.call("process/kill", processHandle="p")
     assert client.told("process/exited", processHandle="p")["exitCode"] == 137
 

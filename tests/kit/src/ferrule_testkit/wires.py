@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect, unix_connect
 
-PATIENCE_S: Final = 30.0
+PATIENCE_S: Final = 120
 _IDLE_S: Final = 10.0
 _CLIENT_HEADER: Final = "Ferrule-Connection"
 
