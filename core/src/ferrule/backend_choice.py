@@ -54,7 +54,13 @@ _PLAIN_WORDS: Final[dict[Feature, str]] = {
     "seccomp": "dangerous system calls",
     "proc_sys": "kernel settings",
     "resources": "the number of processes",
+    "readable_roots": "reading outside of the readable folders",
+    "door": "the managed proxy as the only way to the network",
 }
+
+
+_ON_DEMAND: Final[frozenset[Feature]] = frozenset(("readable_roots", "door"))
+"""What matters to policies alone that ask for it."""
 
 
 class Explanation(NamedTuple):
@@ -135,6 +141,8 @@ def needed_features(policy: ResolvedPolicy) -> frozenset[Feature]:
     needed: set[Feature] = {"filesystem", "deny_read"}
     if policy.mode == "workspace-write":
         needed |= {"protected_paths", "missing_names"}
+    if policy.readable_roots is not None:
+        needed.add("readable_roots")
     return frozenset(needed if policy.network else {*needed, "network"})
 
 
@@ -181,7 +189,7 @@ def _tell(
     if not accepted and not passed_over:
         return
     why = "; ".join(_complaint(each) for each in passed_over) or "it is the configured backend"
-    lacking = _ordered(frozenset(_PLAIN_WORDS) - chosen.enforced)
+    lacking = _ordered(frozenset(_PLAIN_WORDS) - _ON_DEMAND - chosen.enforced)
     text = f"commands run in the sandbox {chosen.backend.name}: {why}"
     if lacking:
         words = ", ".join(_PLAIN_WORDS[feature] for feature in lacking)

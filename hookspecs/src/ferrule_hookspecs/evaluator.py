@@ -59,9 +59,9 @@ def decide_canonical(policy: ResolvedPolicy, operation: Operation, path: str) ->
         return None
     hidden = unreadable_place(policy, path)
     if hidden is not None:
-        return Denial("read", f"{path} holds credentials and may not be read", path)
+        return Denial("read", f"{path} may not be read: {hidden} is kept from commands", path)
     if operation == "read":
-        return None
+        return _refusal_to_read(policy, path)
     reason = _refusal_to_write(policy, operation, path)
     return None if reason is None else Denial("write", reason, path)
 
@@ -84,6 +84,15 @@ def is_inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder if folder == "/" else folder + "/")
 
 
+def _refusal_to_read(policy: ResolvedPolicy, path: str) -> Denial | None:
+    if policy.readable_roots is None:
+        return None
+    readable = (*policy.readable_roots, *(root.path for root in policy.writable_roots))
+    if any(is_inside(path, root) for root in readable):
+        return None
+    return Denial("read", f"{path} may not be read: it lies outside of the readable folders", path)
+
+
 def _refusal_to_write(policy: ResolvedPolicy, operation: Operation, path: str) -> str | None:
     if policy.mode == "read-only":
         return f"{path} may not be written: the sandbox is read-only"
@@ -103,6 +112,8 @@ def _refused_connection(
     policy: ResolvedPolicy, operation: Operation, address: str
 ) -> Denial | None:
     if operation == "connect_unix":
+        if os.path.realpath(address) in policy.unix_sockets:
+            return None
         reason = f"{address} is a socket of a service outside of the sandbox"
         return Denial("network", reason, address)
     if policy.network:

@@ -22,6 +22,8 @@ Feature = Literal[
     "seccomp",
     "proc_sys",
     "resources",
+    "readable_roots",
+    "door",
 ]
 """What a backend may enforce.
 
@@ -29,7 +31,8 @@ filesystem: writes only below writable roots. protected_paths: read-only places 
 missing_names: protected names that do not exist cannot be created. deny_read: unreadable paths.
 network: no way out when off. unix_sockets: host sockets out of reach. pids, ipc: own namespaces.
 seccomp: dangerous system calls refused. proc_sys: kernel settings read-only, for root too.
-resources: bounds on processes and memory.
+resources: bounds on processes and memory. readable_roots: nothing else can be read. door: with the
+network off, a command's `Door` is in reach.
 """
 
 
@@ -60,10 +63,14 @@ class ResolvedPolicy(NamedTuple):
         cwd: Absolute, canonical.
         writable_roots: What may be written; empty in read-only mode.
         deny_read: Files and folders that must not be read, absolute.
-        network: Whether the network may be used.
+        network: Whether the network may be used without anybody in between.
         unconfined: Nothing is confined (full access or an external sandbox).
         max_processes: Bound on processes of one command, None for no bound.
         max_memory_bytes: Bound on memory of one command, None for no bound.
+        readable_roots: With a tuple, nothing else can be read but these, the writable roots and
+            what a backend needs to start programs; None means everything less `deny_read`.
+        unix_sockets: Sockets of services outside that may be connected to, absolute.
+        debugging: Commands may trace processes of their own, as debuggers do.
     """
 
     mode: Literal["read-only", "workspace-write", "danger-full-access", "external-sandbox"]
@@ -74,6 +81,26 @@ class ResolvedPolicy(NamedTuple):
     unconfined: bool = False
     max_processes: int | None = None
     max_memory_bytes: int | None = None
+    readable_roots: tuple[str, ...] | None = None
+    unix_sockets: tuple[str, ...] = ()
+    debugging: bool = False
+
+
+class Door(NamedTuple):
+    """The only way to the network for one command whose sandbox has none: a managed proxy.
+
+    Where a command has a loopback interface of its own, the backend makes a listening socket on
+    `port` there and hands it over; where it shares the machine's, the backend lets it connect to
+    `port` of 127.0.0.1 and to nothing else.
+
+    Attributes:
+        port: The port on 127.0.0.1 that the command's environment names. The proxy listens on it
+            on this machine already.
+        serve: Takes over the descriptor of a listening TCP socket in the command's own network.
+    """
+
+    port: int
+    serve: Callable[[int], None]
 
 
 class Command(NamedTuple):
@@ -88,6 +115,7 @@ class Command(NamedTuple):
         size: Rows and columns of its terminal.
         separate_stderr: Whether stderr is read by `Process.read_stderr` rather than with stdout; a
             terminal has one stream for both.
+        door: The way to the network; None for none beside what the policy allows.
     """
 
     argv: tuple[str, ...]
@@ -97,6 +125,7 @@ class Command(NamedTuple):
     open_stdin: bool = False
     size: tuple[int, int] = (24, 80)
     separate_stderr: bool = False
+    door: Door | None = None
 
 
 class Launch(NamedTuple):

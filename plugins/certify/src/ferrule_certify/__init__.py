@@ -1,0 +1,1 @@
+"""The conformance kit of sandbox backends: probes, verdicts and a signed certificate."""

@@ -1,0 +1,1 @@
+"""What package managers and build tools need of the sandbox, by name."""

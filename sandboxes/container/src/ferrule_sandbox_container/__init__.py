@@ -1,0 +1,1 @@
+"""Sandbox in a container of podman, docker or nerdctl."""

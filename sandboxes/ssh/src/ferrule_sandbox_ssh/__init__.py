@@ -1,0 +1,1 @@
+"""Commands and files of another machine, reached by ssh."""
