@@ -99,10 +99,10 @@ def _run(argv: Sequence[str], environ: MutableMapping[str, str]) -> int:
         return _show_usage(line, host)
     entry = find_command(host, line.command)
     if entry is None:
-        if missing := _missing(line.command):
+        if missing := missing_command(line.command):
             raise PluginError(missing)
         return _show_usage(line, host)
-    return _call(entry, [*line.passed, *line.rest], host)
+    return call_command(entry, [*line.passed, *line.rest], host)
 
 
 def take_apart(argv: Sequence[str]) -> CommandLine:
@@ -157,16 +157,14 @@ def home_folder(environ: Mapping[str, str]) -> Path:
     return Path(os.path.abspath(named)) if named else Path.home() / ".ferrule"
 
 
-def find_command(host: LocalHost, name: str) -> Entry | None:
-    """Find a command that may be used; None where nobody offers it.
+def find_command(host: LocalHost, name: str, group: str = COMMANDS) -> Entry | None:
+    """Find a command of a group that may be used; None where nobody offers it.
 
     Raises:
         PluginError: It is installed, but may not be used or is broken.
     """
     index = host.index
-    named = [
-        entry for entry in index.all_entries() if (entry.group, entry.name) == (COMMANDS, name)
-    ]
+    named = [entry for entry in index.all_entries() if (entry.group, entry.name) == (group, name)]
     own = [entry for entry in named if entry.distribution == "ferrule-core"]
     if own:  # the kernel's own commands work whatever the configuration says
         return own[0]
@@ -177,8 +175,8 @@ def find_command(host: LocalHost, name: str) -> Entry | None:
     return None
 
 
-def _commands(index: Index) -> list[Entry]:
-    return [entry for entry in index.all_entries() if entry.group == COMMANDS]
+def _commands(index: Index, group: str) -> list[Entry]:
+    return [entry for entry in index.all_entries() if entry.group == group]
 
 
 def _judged(host: LocalHost, index: Index, entries: Sequence[Entry]) -> list[tuple[Entry, str]]:
@@ -203,19 +201,24 @@ def invoke(host: LocalHost, command: str, argv: Sequence[str]) -> int:
     """
     entry = find_command(host, command)
     if entry is None:
-        raise PluginError(_missing(command) or f"there is no command {command!r}")
-    return _call(entry, argv, host)
+        raise PluginError(missing_command(command) or f"there is no command {command!r}")
+    return call_command(entry, argv, host)
 
 
-def _missing(command: str) -> str:
+def missing_command(command: str, group: str = COMMANDS) -> str:
     """Say which of our distributions has a command; empty for a name that is nobody's."""
     from ferrule.catalog import distribution_of
 
-    distribution = distribution_of(COMMANDS, command)
+    distribution = distribution_of(group, command)
     return f"the command {command!r} is part of {distribution}; install it" if distribution else ""
 
 
-def _call(entry: Entry, argv: Sequence[str], host: LocalHost) -> int:
+def call_command(entry: Entry, argv: Sequence[str], host: LocalHost) -> int:
+    """Load a command and run it; returns its exit code.
+
+    Raises:
+        PluginError: It cannot be loaded.
+    """
     from ferrule.loading import load_target
 
     try:
@@ -247,10 +250,14 @@ def _show_usage(line: CommandLine, host: LocalHost) -> int:
     return show_usage(listed_commands(host), line.command, line.rest)
 
 
-def listed_commands(host: LocalHost) -> list[Entry]:
-    """List the commands that may be used, with their help lines; none is imported here."""
+def listed_commands(host: LocalHost, group: str = COMMANDS) -> list[Entry]:
+    """List the commands of a group that may be used, with their help; none is imported here."""
     index = host.index
-    usable = [entry for entry, reason in _judged(host, index, _commands(index)) if not reason]
+    usable = [
+        entry for entry, reason in _judged(host, index, _commands(index, group)) if not reason
+    ]
     index.probe(usable)  # in a child process, and only where nothing is known yet
     wanted = {(entry.name, entry.distribution) for entry in usable}
-    return [entry for entry in _commands(index) if (entry.name, entry.distribution) in wanted]
+    return [
+        entry for entry in _commands(index, group) if (entry.name, entry.distribution) in wanted
+    ]

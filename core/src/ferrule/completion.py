@@ -17,6 +17,7 @@ from ferrule.cli import (
     take_apart,
 )
 from ferrule.host import LocalHost
+from ferrule_hookspecs.slots import SANDBOX_COMMAND_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping, Sequence
@@ -74,12 +75,15 @@ def _candidates(
         return
     for entry in commands:
         if entry.name == line.command:
-            words = _words_of(entry, line.rest)
+            words = _words_of(entry, line.rest, host)
             yield from (word for word in words if word.word.startswith("-") <= (prefix[:1] == "-"))
 
 
-def _words_of(entry: Entry, rest: Sequence[str]) -> Iterator[Candidate]:
+def _words_of(entry: Entry, rest: Sequence[str], host: LocalHost) -> Iterator[Candidate]:
     yield from map(Candidate, entry.options)
+    if entry.name == "sandbox" and not rest:
+        words = listed_commands(host, SANDBOX_COMMAND_GROUP)
+        yield from (Candidate(word.name, word.help) for word in words)
     if entry.distribution == "ferrule-core":
         from ferrule.loading import load_target
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast
 
 from ferrule import __version__
 from ferrule_hookspecs.errors import InterruptedByUserError
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
     from ferrule.index import Index
     from ferrule.kernel import LocalKernel
-    from ferrule_hookspecs.host import Config, ConfigRequest, Kernel
+    from ferrule_hookspecs.host import Config, ConfigRequest, InstalledSandbox, Kernel
+    from ferrule_hookspecs.sandbox import SandboxBackend
 
 T = TypeVar("T")
 _START_S: Final = 1.0
@@ -49,6 +51,18 @@ class LocalHost:
         from ferrule.config import load_config
 
         return load_config(request, home=self.home, environ=self.environ)
+
+    def sandbox(self, config: Config, name: str, cwd: str) -> InstalledSandbox:
+        """Return a sandbox backend by name, whatever it enforces; the caller closes it."""
+        from ferrule.manager import PluginManager
+        from ferrule_hookspecs.host import InstalledSandbox
+        from ferrule_hookspecs.plugins import PluginContext
+
+        manager = PluginManager(self.index, config.values, report=_warn)
+        context = PluginContext(self.home, config.values, cwd, environ=self.environ, warn=_warn)
+        backend = cast("SandboxBackend", manager.driver("ferrule.sandboxes", name, context))
+        entry = manager.entry("ferrule.sandboxes", name)
+        return InstalledSandbox(backend, entry.distribution, entry.version)
 
     def at(self, home: Path) -> LocalHost:
         """Return the same host with another home."""
@@ -107,6 +121,10 @@ class _Outcome(Generic[T]):
         if not self.result:
             raise InterruptedByUserError(self.signal)
         return self.result[0]
+
+
+def _warn(text: str) -> None:
+    sys.stderr.write(f"warning: {text}\n")
 
 
 async def _collect_later() -> None:

@@ -110,7 +110,7 @@ class PluginManager:
         """
         from ferrule.slots import make_driver
 
-        return make_driver(self._entry(group, name), context)
+        return make_driver(self.entry(group, name), context)
 
     def load(self, group: str, name: str) -> object:
         """Import what a usable entry names, without making anything of it.
@@ -120,7 +120,7 @@ class PluginManager:
         """
         if (group, name) in self._loaded:
             return self._loaded[group, name]
-        entry = self._entry(group, name)
+        entry = self.entry(group, name)
         try:
             loaded = load_target(entry.target, entry.roots, entry.import_path)
         except Exception as error:
@@ -194,7 +194,12 @@ class PluginManager:
             return tool if self._is_willing(entry, tool) else None
         return None
 
-    def _entry(self, group: str, name: str) -> Entry:
+    def entry(self, group: str, name: str) -> Entry:
+        """Return a usable entry.
+
+        Raises:
+            PluginError: It is not there or may not be used; says what to do.
+        """
         entry = self._active.get((group, name))
         if entry is not None:
             return entry

@@ -19,7 +19,7 @@ from ferrule import loading
 from ferrule.entry import Probe
 from ferrule.loading import load_target
 from ferrule_hookspecs import hooks, markers
-from ferrule_hookspecs.slots import COMMAND_GROUP, HOOK_GROUP, TOOL_GROUP
+from ferrule_hookspecs.slots import COMMAND_GROUP, HOOK_GROUP, SANDBOX_COMMAND_GROUP, TOOL_GROUP
 from ferrule_hookspecs.tools import Tool
 
 if TYPE_CHECKING:
@@ -138,6 +138,7 @@ _INSPECTORS: Final[dict[str, Callable[[str, object], Probe]]] = {
     HOOK_GROUP: _inspect_hooks,
     TOOL_GROUP: _inspect_tool,
     COMMAND_GROUP: _inspect_command,
+    SANDBOX_COMMAND_GROUP: _inspect_command,
 }
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ferrule_hookspecs.slots import COMMAND_GROUP, HOOK_GROUP, TOOL_GROUP
+from ferrule_hookspecs.slots import COMMAND_GROUP, HOOK_GROUP, SANDBOX_COMMAND_GROUP, TOOL_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,7 @@ _POWERS: Final = {"assess": ", and refuse", "gather": "", "observe": "", "rewrit
 _GROUP_WORDS: Final = {
     TOOL_GROUP: "offers the model the tool",
     COMMAND_GROUP: "adds the command",
+    SANDBOX_COMMAND_GROUP: "adds to `ferrule sandbox` the word",
     "ferrule.sandboxes": "confines commands as the sandbox",
     "ferrule.reviewers": "decides about approvals as the reviewer",
     "ferrule.transports": "lets clients in as the transport",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.policies import ApprovalPolicy, SandboxMode, SandboxPolicy
     from ferrule_hookspecs.review import Reviewer, Verdict
     from ferrule_hookspecs.ruling import Case, Ruling
+    from ferrule_hookspecs.sandbox import SandboxBackend
     from ferrule_hookspecs.serving import RpcMethod, ServerDriver, Transport
     from ferrule_hookspecs.store import ThreadStore
     from ferrule_hookspecs.threads import Thread, Turn
@@ -368,6 +369,14 @@ class Kernel(Protocol):
         ...
 
 
+class InstalledSandbox(NamedTuple):
+    """A sandbox backend outside of any session, and the distribution that ships it."""
+
+    backend: SandboxBackend
+    distribution: str
+    version: str
+
+
 class Host(Protocol):
     """The `ferrule` command as its sub-commands see it.
 
@@ -383,6 +392,14 @@ class Host(Protocol):
 
     def config(self, request: ConfigRequest) -> Config:
         """Read the configuration without starting a kernel; raises `ConfigError`."""
+        ...
+
+    def sandbox(self, config: Config, name: str, cwd: str) -> InstalledSandbox:
+        """Return a sandbox backend by name, whatever it enforces; the caller closes it.
+
+        Raises:
+            FerruleError: It is not installed, or cannot be made.
+        """
         ...
 
     def run(self, main: Callable[[Kernel], Awaitable[T]]) -> T:

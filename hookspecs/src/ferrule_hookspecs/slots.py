@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 HOOK_GROUP: Final = "ferrule.plugins"
 TOOL_GROUP: Final = "ferrule.tools"
 COMMAND_GROUP: Final = "ferrule.commands"
+SANDBOX_COMMAND_GROUP: Final = "ferrule.sandbox_commands"
+"""Words of `ferrule sandbox`: each a `RawCommand`, as in `ferrule.commands`."""
 SLOT_GROUPS: Final[tuple[str, ...]] = (
     "ferrule.sandboxes",
     "ferrule.reviewers",
@@ -23,7 +25,10 @@ SLOT_GROUPS: Final[tuple[str, ...]] = (
     "ferrule.compactors",
     "ferrule.engines",
 )
-ALL_GROUPS: Final[tuple[str, ...]] = (HOOK_GROUP, TOOL_GROUP, COMMAND_GROUP, *SLOT_GROUPS)
+ALL_GROUPS: Final[tuple[str, ...]] = (
+    *(HOOK_GROUP, TOOL_GROUP, COMMAND_GROUP, SANDBOX_COMMAND_GROUP),
+    *SLOT_GROUPS,
+)
 
 
 class CompactionResult(NamedTuple):

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
+from ferrule.cli import call_command
 from ferrule.environment import command_environment
 from ferrule.lineage import (
     become_subreaper,
@@ -25,6 +26,7 @@ from ferrule.lineage import (
     strays,
 )
 from ferrule.policy import mode_to_policy, resolve_policy
+from ferrule.sandbox_words import find_word, words_help
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.host import ConfigRequest
 from ferrule_hookspecs.plugins import PluginContext
@@ -57,8 +59,10 @@ class SandboxCommand:
     def main(self, argv: Sequence[str], host: Host) -> int:
         """Run a command in the sandbox; returns its exit code."""
         _open_standard_streams()
+        if word := find_word(cast("LocalHost", host), argv):
+            return call_command(*word, cast("LocalHost", host))
         try:
-            arguments = _parse(argv)
+            arguments = _parse(argv, cast("LocalHost", host))
             cwd = os.path.abspath(arguments.cd or os.getcwd())
         except SystemExit as ended:
             return ended.code if isinstance(ended.code, int) else 2
@@ -70,8 +74,8 @@ class SandboxCommand:
 command = SandboxCommand()
 
 
-def _parser() -> ArgumentParser:
-    from argparse import REMAINDER
+def _parser(epilog: str) -> ArgumentParser:
+    from argparse import REMAINDER, RawDescriptionHelpFormatter
 
     from ferrule.argument_parser import GuessingParser
 
@@ -79,6 +83,8 @@ def _parser() -> ArgumentParser:
         prog="ferrule sandbox",
         usage="ferrule sandbox [options] -- COMMAND [ARGUMENTS...]",
         description="Run a command as commands of the model are run.",
+        epilog=epilog,
+        formatter_class=RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -94,12 +100,12 @@ def _parser() -> ArgumentParser:
     return parser
 
 
-def _parse(argv: Sequence[str]) -> Namespace:
+def _parse(argv: Sequence[str], host: LocalHost) -> Namespace:
     own, rest = list(argv), list[str]()
     if "--" in own:
         at = own.index("--")
         own, rest = own[:at], own[at + 1 :]
-    parser = _parser()
+    parser = _parser(words_help(host) if {"-h", "--help"} & {*own} else "")
     arguments = parser.parse_args(own)
     arguments.command = [*arguments.command, *rest]
     if not arguments.command and not arguments.json_probe:
