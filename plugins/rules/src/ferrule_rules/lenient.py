@@ -310,8 +310,8 @@ class _Reader:
             part = child
             if child.type == "file_redirect":
                 part = child.child_by_field_name("destination") or child
-            if child.type == "herestring_redirect":
-                for value in self._words.of(child):
+            if (fed := _here_string(child)) is not None:
+                for value in self._words.of(fed):
                     self._read_text(value, name)
             elif part.type == "process_substitution":
                 for inner in part.named_children:
@@ -391,8 +391,8 @@ class _Reader:
             texts |= {
                 value
                 for child in (*stage.named_children, *(stage.parent or stage).named_children)
-                if child.type == "herestring_redirect"
-                for value in self._words.of(child)
+                if (fed := _here_string(child)) is not None
+                for value in self._words.of(fed)
             }
             argvs = self._words.argvs(stage)[:MOST_VALUES] or [()]
             texts = {printed_by(argv) or filtered(text, argv) for argv in argvs for text in texts}
@@ -443,6 +443,17 @@ _KEYWORDS: Final = frozenset(
         "time",
     ]
 )
+
+
+def _here_string(node: Node) -> Node | None:
+    """What `<<<` feeds; behind another redirection the parser reads it as an error and a `<`."""
+    if node.type == "herestring_redirect":
+        return node
+    before = node.prev_sibling
+    if node.type != "file_redirect" or before is None or before.type != "ERROR":
+        return None
+    is_one = text_of(before) == "<<" and text_of(node).startswith("<")
+    return node.child_by_field_name("destination") if is_one else None
 
 
 def _tee_files(argv: Sequence[Word]) -> list[Word]:
