@@ -493,6 +493,21 @@ class TestRequirements:
         client.turn(thread)
         client.until(lambda frame: frame.get("method") in ("turn/completed", APPROVAL))
         assert not proof.exists()
+        overrides = (
+            {"sandbox": "danger-full-access"},
+            {"config": {"sandbox_mode": "workspace-write"}},
+            {"approvalPolicy": "never"},
+        )
+        for override in overrides:
+            assert "allow" in other.refused("thread/fork", {**named, **override})
+            joined = other.call("thread/resume", {**named, **override})
+            assert joined["sandbox"]["type"] == "readOnly"
+            assert joined["approvalPolicy"] == "on-request"
+        other.call("thread/archive", named)
+        other.call("thread/unarchive", named)
+        assert other.call("thread/loaded/list", {})["data"] == []
+        for override in overrides:
+            assert "allow" in other.refused("thread/resume", {**named, **override})
 
 
 def test_tools_of_a_client_do_not_stand_for_real_ones(served, ferrule_home, model_server):
