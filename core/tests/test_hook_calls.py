@@ -11,6 +11,7 @@ from ferrule_hookspecs.hooks import Check, ContextFragment, Continue, OutputRepl
 from ferrule_hookspecs.host import ConfigRequest
 from ferrule_hookspecs.review import Amendment, Verdict
 from ferrule_hookspecs.serving import RpcMethod
+from ferrule_hookspecs.recipes import Recipe
 
 
 def calls_of(stage, name):
@@ -88,6 +89,28 @@ def test_hook_ferrule_rpc_methods(bench, stage):
 
 def test_hook_ferrule_context_fragments(plain, stage):
     plain(ferrule_context_fragments=[ContextFragment("House rule: be kind.")])
+def test_hook_ferrule_recipes(bench, stage):
+    bench.set_key("sandbox_recipes", '["shelf"]')
+    shelf = bench.folder / "shelf"
+    shelf.mkdir()
+    recipe = Recipe("shelf", "a folder", ("touch",), writable=(str(shelf),))
+    place = {"path": str(shelf / "file")}
+    stage.turns.extend([[call("touch", json.dumps(place)), DONE], [*say("the end"), DONE]])
+    stage.hooks["ferrule_recipes"] = [recipe]
+
+    bench.turn("hello")
+
+    (arguments,) = calls_of(stage, "ferrule_recipes")
+    assert arguments["context"].thread_id
+    assert (shelf / "file").read_text() == "touched"
+
+
+def test_hook_ferrule_recipes_is_not_called_where_none_is_named(plain, stage):
+    plain(ferrule_recipes=[])
+
+    assert calls_of(stage, "ferrule_recipes") == []
+
+
 
     assert "House rule: be kind." in str(stage.requests[0].input[1])
 

@@ -67,7 +67,7 @@ def confined(
         extra_roots=settings.extra_roots,
     )
     held = parts.grants.held(settings.sandbox_policy, turn_id)
-    policy = widened(policy, merged((held, granted)), parts.home)
+    policy = widened(parts.recipes.opened(policy), merged((held, granted)), parts.home)
     backend = parts.unconfined() if policy.unconfined else parts.backend(policy)
     return BoundSandbox(backend, policy, parts.owner)
 
@@ -107,4 +107,4 @@ class CallContext:
         if not self.sandbox.policy.network and not self.sandbox.policy.unconfined:
             environment["FERRULE_SANDBOX_NETWORK_DISABLED"] = "1"
             environment["CODEX_SANDBOX_NETWORK_DISABLED"] = "1"
-        return environment
+        return self._parts.recipes.environment(self.sandbox.policy, environment, extra or ())

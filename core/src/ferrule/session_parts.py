@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ferrule.dispatcher import Dispatcher
     from ferrule.processes import ProcessOwner
+    from ferrule.recipes import RecipeBook
     from ferrule.recorder import Recorder
     from ferrule_hookspecs.events import ServerRequest
     from ferrule_hookspecs.models import ModelInfo
@@ -73,6 +74,7 @@ class SessionParts:
     close_plugins: Callable[[], Awaitable[None]]
     recorder: Recorder
     ask_client: Callable[[ServerRequest], Awaitable[Mapping[str, object]]] | None = None
+    recipes: RecipeBook
     memory: ApprovalMemory = field(default_factory=ApprovalMemory)
     grants: Grants = field(default_factory=Grants)
     parent_thread_id: str | None = None

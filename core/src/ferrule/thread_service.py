@@ -20,6 +20,7 @@ from ferrule.ids import uuid7
 from ferrule.model_facts import doubt_about, facts_about, with_model
 from ferrule.plugin_set import PluginSet
 from ferrule.policy import mode_to_policy
+from ferrule.recipes import RecipeBook, configured_recipes
 from ferrule.recorder import Recorder
 from ferrule.services import LiveServices
 from ferrule.session import LiveSession
@@ -173,6 +174,7 @@ class ThreadService:
             recorder.record("turn_context", turn_context(settings))
         self._kernel.listen(recorder.warning)
         parts.tools = _with_own(await manager.session_tools(context), options, context)
+        parts.recipes = await configured_recipes(manager.hooks, context)
         conversation = await self._conversation(opening, parts)
         services.bind(parts, conversation)
         session = LiveSession(
@@ -226,6 +228,7 @@ class ThreadService:
             close_plugins=plugins.aclose,
             recorder=recorder,
             parent_thread_id=opening.options.parent_thread_id,
+            recipes=RecipeBook((), context),
             provider_name=plugins.provider_name,
             policy_plugin=str(context.config.get("policy_plugin")),
             wants_diff=opening.options.wants_diff,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.provider import ModelRequest
     from ferrule_hookspecs.review import Amendment, ReviewRequest, Verdict
+    from ferrule_hookspecs.recipes import Recipe
     from ferrule_hookspecs.serving import RpcMethod
     from ferrule_hookspecs.threads import TokenUsage, Turn, TurnError
     from ferrule_hookspecs.tools import Tool, ToolCall, ToolResult, TurnInfo
@@ -170,6 +171,32 @@ def ferrule_rpc_methods(context: PluginContext) -> Sequence[RpcMethod] | None:
 
 
 # --- Opinions on tool calls -----------------------------------------------------------------
+@hook_contract("gather", timeout_s=5.0)
+def ferrule_recipes(context: PluginContext) -> Sequence[Recipe] | None:
+    """Offer recipes: what programs need of the sandbox, each under a name.
+
+    When: once per session whose configuration names any, before its first command, and when
+        recipes are listed or a command in the sandbox is explained.
+    Args: ``context`` is frozen; its ``thread_id`` is empty outside of a session.
+    Returns: recipes, or None; all are gathered. A name that two plugins offer cannot be used.
+    Errors: the plugin's recipes are left out, the fault is reported once.
+    Timeout: 5 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("gather", timeout_s=20.0)
+def ferrule_egress(context: PluginContext) -> Egress | None:
+    """Offer a managed network to commands whose sandbox has none.
+
+    When: once per session, before the first confined command without network, and only where
+        `[network] enabled` says that commands may use one.
+    Args: ``context`` is the session's, frozen.
+    Returns: the network, or None. Two plugins answering is a fault: commands then have none.
+    Errors: commands have no network, the fault is reported once.
+    Timeout: 20 s. Async: yes. Added in 0.1.
+    """
+
+
 
 
 @hook_contract("rewrite", timeout_s=5.0)

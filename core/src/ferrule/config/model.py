@@ -73,6 +73,8 @@ class ConfigFile(TypedDict, total=False):
     """Sandbox plugin; `auto` takes the best one that works here."""
     sandbox_accept_gaps: list[s.AcceptableGap]
     """What the sandbox need not enforce where it cannot; a project's file cannot say so."""
+    sandbox_recipes: list[str]
+    """What programs need of the sandbox in workspace-write, by name: `ferrule sandbox recipes`."""
     sandboxes: dict[str, dict[str, object]]
     """Settings of sandbox plugins by name."""
     default_permissions: str

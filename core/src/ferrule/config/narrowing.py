@@ -83,6 +83,7 @@ def _superset(new: object, base: object) -> bool:
 _NARROWING: Final[Mapping[KeyPath, Rule]] = {
     ("sandbox_mode",): _sandbox,
     ("approval_policy",): _at_most(_APPROVALS),
+    ("sandbox_recipes",): _subset,
     ("sandbox_workspace_write", "writable_roots"): _subset,
     ("sandbox_workspace_write", "network_access"): _stays(False),
     ("sandbox_workspace_write", "exclude_tmpdir_env_var"): _stays(True),

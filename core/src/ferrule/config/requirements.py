@@ -61,6 +61,7 @@ class RequirementsFile(TypedDict, total=False):
     allowed_sandbox_modes: list[SandboxMode]
     allowed_sandbox_backends: list[str]
     allowed_sandbox_gaps: list[AcceptableGap]
+    allowed_recipes: list[str]
     allowed_approvals_reviewers: list[str]
     allowed_model_providers: list[str]
     allow_managed_hooks_only: bool
@@ -77,6 +78,7 @@ _CONSTRAINED: Final[Mapping[str, str]] = {
     "allowed_sandbox_modes": "sandbox_mode",
     "allowed_sandbox_backends": "sandbox_backend",
     "allowed_sandbox_gaps": "sandbox_accept_gaps",
+    "allowed_recipes": "sandbox_recipes",
     "allowed_approvals_reviewers": "approvals_reviewer",
     "allowed_model_providers": "model_provider",
 }

@@ -40,6 +40,11 @@ def ferrule_rpc_methods(context):
 
 
 @hookimpl
+def ferrule_recipes(context):
+    return _called("ferrule_recipes", context=context)
+
+
+@hookimpl
 def ferrule_tool_rewrite(call, turn):
     return _called("ferrule_tool_rewrite", call=call, turn=turn)
 
