@@ -1,5 +1,7 @@
 """Every hook is called where its documentation says, with the arguments it names."""
 
+import json
+
 import pytest
 from kernel_plugins.speech import DONE, USAGE, call, say
 from kernel_plugins.tools import Note
