@@ -11,9 +11,9 @@ from ferrule.doctor.examination import Examination
 from ferrule_hookspecs.errors import ProviderError
 from ferrule_hookspecs.hooks import Check, ContextFragment, Continue, OutputReply, PromptReply
 from ferrule_hookspecs.host import ConfigRequest
+from ferrule_hookspecs.recipes import Recipe
 from ferrule_hookspecs.review import Amendment, Verdict
 from ferrule_hookspecs.serving import RpcMethod
-from ferrule_hookspecs.recipes import Recipe
 
 
 def calls_of(stage, name):
