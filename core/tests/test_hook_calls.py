@@ -89,8 +89,6 @@ def test_hook_ferrule_rpc_methods(bench, stage):
     assert [method.name for method in methods].count("staged/one") == 1
 
 
-def test_hook_ferrule_context_fragments(plain, stage):
-    plain(ferrule_context_fragments=[ContextFragment("House rule: be kind.")])
 def test_hook_ferrule_recipes(bench, stage):
     bench.set_key("sandbox_recipes", '["shelf"]')
     shelf = bench.folder / "shelf"
@@ -113,6 +111,8 @@ def test_hook_ferrule_recipes_is_not_called_where_none_is_named(plain, stage):
     assert calls_of(stage, "ferrule_recipes") == []
 
 
+def test_hook_ferrule_context_fragments(plain, stage):
+    plain(ferrule_context_fragments=[ContextFragment("House rule: be kind.")])
 
     assert "House rule: be kind." in str(stage.requests[0].input[1])
 

@@ -73,8 +73,8 @@ class SessionParts:
     owner: ProcessOwner
     close_plugins: Callable[[], Awaitable[None]]
     recorder: Recorder
-    ask_client: Callable[[ServerRequest], Awaitable[Mapping[str, object]]] | None = None
     recipes: RecipeBook
+    ask_client: Callable[[ServerRequest], Awaitable[Mapping[str, object]]] | None = None
     memory: ApprovalMemory = field(default_factory=ApprovalMemory)
     grants: Grants = field(default_factory=Grants)
     parent_thread_id: str | None = None

@@ -173,8 +173,8 @@ class ThreadService:
             recorder.record("session_meta", _session_meta(opening, thread))
             recorder.record("turn_context", turn_context(settings))
         self._kernel.listen(recorder.warning)
-        parts.tools = _with_own(await manager.session_tools(context), options, context)
         parts.recipes = await configured_recipes(manager.hooks, context)
+        parts.tools = _with_own(await manager.session_tools(context), options, context)
         conversation = await self._conversation(opening, parts)
         services.bind(parts, conversation)
         session = LiveSession(
@@ -227,8 +227,8 @@ class ThreadService:
             owner=self._kernel.owner,
             close_plugins=plugins.aclose,
             recorder=recorder,
-            parent_thread_id=opening.options.parent_thread_id,
             recipes=RecipeBook((), context),
+            parent_thread_id=opening.options.parent_thread_id,
             provider_name=plugins.provider_name,
             policy_plugin=str(context.config.get("policy_plugin")),
             wants_diff=opening.options.wants_diff,

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.models import ModelInfo
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.provider import ModelRequest
-    from ferrule_hookspecs.review import Amendment, ReviewRequest, Verdict
     from ferrule_hookspecs.recipes import Recipe
+    from ferrule_hookspecs.review import Amendment, ReviewRequest, Verdict
     from ferrule_hookspecs.serving import RpcMethod
     from ferrule_hookspecs.threads import TokenUsage, Turn, TurnError
     from ferrule_hookspecs.tools import Tool, ToolCall, ToolResult, TurnInfo
@@ -170,7 +170,6 @@ def ferrule_rpc_methods(context: PluginContext) -> Sequence[RpcMethod] | None:
     """
 
 
-# --- Opinions on tool calls -----------------------------------------------------------------
 @hook_contract("gather", timeout_s=5.0)
 def ferrule_recipes(context: PluginContext) -> Sequence[Recipe] | None:
     """Offer recipes: what programs need of the sandbox, each under a name.
@@ -197,6 +196,7 @@ def ferrule_egress(context: PluginContext) -> Egress | None:
     """
 
 
+# --- Opinions on tool calls -----------------------------------------------------------------
 
 
 @hook_contract("rewrite", timeout_s=5.0)
