@@ -11,6 +11,7 @@ import pytest
 
 from ferrule_hookspecs.errors import PolicyUnenforceableError, SandboxUnavailableError
 from ferrule_hookspecs.sandbox import Command, ResolvedPolicy
+from ferrule_testkit.tracing import TRACE_CHILD
 
 
 def test_the_workspace_is_writable_and_nothing_else(run, place):
@@ -281,3 +282,50 @@ def test_a_stranger_s_socket_in_a_closed_folder_does_not_switch_commands_off(run
         closed.chmod(0o700)
 
         assert run("/bin/echo", "ran").stdout == "ran\n"
+
+
+def test_with_readable_folders_nothing_else_is_in_sight(run, policy, place):
+    (place / "outside" / "file").write_text("hidden")
+    script = f"cat {place}/outside/file; ls {place} / /etc /home; echo x > /new; echo y > kept"
+
+    ended = run("sh", "-c", script, policy=policy(readable_roots=()))
+
+    assert "hidden" not in ended.stdout
+    assert not {"outside", "root", "var", "shadow", "hostname"} & set(ended.stdout.split())
+    assert "Read-only file system" in ended.stdout
+    assert (place / "workspace" / "kept").read_text() == "y\n"
+
+
+def test_programs_start_where_little_can_be_read(python, policy):
+    code = "import pwd, ssl, subprocess, os; print(subprocess.check_output(['id', '-u']))"
+
+    ended = python(code, policy=policy("read-only", readable_roots=()))
+
+    assert (ended.returncode, ended.stdout[:2]) == (0, "b'")
+
+
+def test_a_hidden_working_directory_is_an_empty_one(run, policy, place):
+    (place / "workspace" / "file").write_text("hidden")
+    kept = policy("read-only", readable_roots=())
+
+    assert run("ls", "-A", policy=kept).stdout == ""
+    assert "Read-only" in run("touch", "new", policy=kept).stdout
+
+
+def test_a_hidden_program_is_named(run, policy, place):
+    program = place / "outside" / "program"
+    program.write_text("#!/bin/sh\necho ran\n")
+    program.chmod(0o755)
+
+    ended = run(str(program), policy=policy(readable_roots=()))
+
+    assert (ended.returncode, ended.stdout) == (
+        126,
+        f"{program}: it lies outside of the readable folders\n",
+    )
+    assert run(str(program), policy=policy(readable_roots=(str(program),))).stdout == "ran\n"
+
+
+def test_a_debugger_may_trace_its_own_processes_when_that_is_granted(python, policy):
+    assert python(TRACE_CHILD).stdout == "-1 -1 b''\n"
+    assert python(TRACE_CHILD, policy=policy(debugging=True)).stdout == "0 0 4 b'word'\n"

@@ -2,10 +2,18 @@
 
 import pytest
 
-from ferrule_testkit.access_table import cases, compare, make_tree, random_tables, tables
+from ferrule_testkit.access_table import (
+    cases,
+    compare,
+    leads_through_hidden,
+    make_tree,
+    random_tables,
+    readable_tables,
+    tables,
+)
 from ferrule_testkit.service_table import compare_services
 
-NAMES = [table.name for table in tables("/")]
+TABLES = {table.name: make for make in (tables, readable_tables) for table in make("/")}
 
 
 @pytest.fixture
@@ -14,7 +22,12 @@ def differences(place, python):
     make_tree(place)
 
     def differences(policy):
-        tried = [case for case in cases(place) if not is_put_back(policy, case)]
+        tried = [
+            case
+            for case in cases(place)
+            if not is_put_back(policy, case)
+            and not (policy.readable_roots is not None and leads_through_hidden(policy, case))
+        ]
         assert len(tried) > 250
         return compare(policy, tried, lambda code, argument: _run(python, code, argument, policy))
 
@@ -45,9 +58,30 @@ def test_what_the_evaluator_says_of_services_outside_happens(place, policy, pyth
     assert compare_services(asked, paths, run) == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("readable", [None, (), ("outside",)])
+@pytest.mark.parametrize("network", [False, True])
+@pytest.mark.parametrize("granted", ["outside/service", "outside/kept/service"])
+def test_sockets_that_are_granted_are_the_only_ones_in_reach(
+    place, policy, python, granted, network, readable
+):
+    (place / "outside" / "kept").mkdir(mode=0o755)
+    names = ("outside/service", "outside/kept/service", "outside/kept/other", "workspace/service")
+    asked = policy(
+        network=network,
+        deny_read=(f"{place}/outside/kept",),
+        unix_sockets=(f"{place}/{granted}",),
+        readable_roots=readable and tuple(f"{place}/{name}" for name in readable),
+    )
+
+    def run(code, argument):
+        return _run(python, code, argument, asked)
+
+    assert compare_services(asked, [f"{place}/{name}" for name in names], run) == []
+
+
+@pytest.mark.parametrize("name", TABLES)
 def test_what_the_evaluator_says_happens(differences, place, name):
-    policy = next(table.policy for table in tables(place) if table.name == name)
+    policy = next(table.policy for table in TABLES[name](place) if table.name == name)
 
     assert differences(policy) == []
 

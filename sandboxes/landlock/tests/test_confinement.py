@@ -13,6 +13,8 @@ from ferrule_hookspecs.sandbox import Command, ResolvedPolicy
 from ferrule_sandbox_landlock.backend import LandlockBackend
 from ferrule_sandbox_landlock.grants import grant_policy
 from ferrule_sandbox_landlock.ruleset import Ruleset, landlock_version
+from ferrule_testkit.confinement import NOBODY
+from ferrule_testkit.tracing import ATTACH, TRACE_CHILD
 
 
 def test_the_workspace_is_writable_and_nothing_else(run, place):
@@ -335,3 +337,29 @@ open("own", "w").write("x"); open("own", "w").truncate(0)
     ended = complete(old, policy(), Command(argv, str(place / "workspace"), {}))
     assert (ended.returncode, ended.stdout) == (0, "closed\n" * 4)
     assert (place / "outside" / "kept").read_text() == "kept"
+
+
+def test_a_debugger_may_trace_its_own_processes_when_that_is_granted(python, policy):
+    assert python(TRACE_CHILD).stdout == "-1 -1 b''\n"
+    assert python(TRACE_CHILD, policy=policy(debugging=True)).stdout == "0 0 4 b'word'\n"
+
+
+def test_a_debugger_cannot_trace_processes_outside(python, policy, request):
+    user = NOBODY if request.node.callspec.params["run"] == "user" and not os.geteuid() else None
+    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, user=user) as victim:
+        ended = python(ATTACH, str(victim.pid), policy=policy(debugging=True))
+        victim.stdin.close()
+    assert ended.stdout == "-1 1\n"
+
+
+def test_with_readable_folders_nothing_else_can_be_read_or_listed(run, policy, place):
+    (place / "outside" / "file").write_text("hidden")
+    script = (
+        f"cat {place}/outside/file /etc/hostname; ls {place}/outside / /etc /home; echo y > kept"
+    )
+
+    ended = run("sh", "-c", script, policy=policy(readable_roots=()))
+
+    assert "hidden" not in ended.stdout
+    assert ended.stdout.count("Permission denied") == 6
+    assert (place / "workspace" / "kept").read_text() == "y\n"

@@ -4,10 +4,17 @@ import pytest
 
 from ferrule_hookspecs.errors import PolicyUnenforceableError
 from ferrule_hookspecs.evaluator import is_inside
-from ferrule_testkit.access_table import cases, compare, make_tree, random_tables, tables
+from ferrule_testkit.access_table import (
+    cases,
+    compare,
+    make_tree,
+    random_tables,
+    readable_tables,
+    tables,
+)
 from ferrule_testkit.service_table import compare_services
 
-NAMES = [table.name for table in tables("/")]
+TABLES = {table.name: make for make in (tables, readable_tables) for table in make("/")}
 
 
 def enforceable(policy):
@@ -72,9 +79,19 @@ def test_what_the_evaluator_says_of_services_outside_happens(place, policy, pyth
     assert compare_services(asked, paths, run) == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+def test_a_socket_that_is_granted_stays_out_of_reach_like_all_others(place, policy, python):
+    path = f"{place}/outside/service"
+    asked = policy(unix_sockets=(path,))
+
+    def run(code, argument):
+        return _run(python, code, argument, asked)
+
+    assert compare_services(asked._replace(unix_sockets=()), [path], run) == []
+
+
+@pytest.mark.parametrize("name", TABLES)
 def test_what_the_evaluator_says_happens(check, place, name):
-    check(next(table.policy for table in tables(place) if table.name == name))
+    check(next(table.policy for table in TABLES[name](place) if table.name == name))
 
 
 @pytest.mark.slow

@@ -1,8 +1,8 @@
 """What a resolved policy is in bubblewrap's words.
 
-The order counts: later mounts cover earlier ones. Everything read-only, then the writable roots,
-outer ones first, then fresh `/dev` and `/proc`, then what is protected inside the roots, and last
-what must not be reached at all.
+The order counts: later mounts cover earlier ones. What may be read, then the writable roots, outer
+ones first, then fresh `/dev` and `/proc`, then what is protected inside the roots, and last what
+must not be reached at all, with the sockets in it that may be.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from ferrule_confinement.program_places import is_shown
 from ferrule_confinement.scratch import has_scratch, with_scratch
+from ferrule_sandbox_bubblewrap.reach import is_reachable, is_socket
+from ferrule_sandbox_bubblewrap.readable_view import sealing_arguments, view_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -56,7 +59,7 @@ def sandbox_arguments(policy: ResolvedPolicy, cwd: str, view: View) -> list[str]
     words = [*_NAMESPACES, "--die-with-parent"]
     if not policy.network:
         words.append("--unshare-net")
-    words += ["--ro-bind", "/", "/"]
+    words += view_arguments(policy)
     for root in sorted((root.path for root in policy.writable_roots), key=_depth):
         if not _is_covered(root, _OWN_PLACES):
             words += ["--bind", root, root]
@@ -67,6 +70,7 @@ def sandbox_arguments(policy: ResolvedPolicy, cwd: str, view: View) -> list[str]
     for path in sorted(pinned | set(view.protected), key=_depth):
         words += ["--bind" if path in pinned else "--ro-bind", path, path]
     words += _covered(view, policy)
+    words += sealing_arguments(policy, cwd)
     words += ["--chdir", cwd, "--cap-drop", "ALL"]
     return words
 
@@ -98,15 +102,35 @@ def _covered(view: View, policy: ResolvedPolicy) -> list[str]:
     """Cover what must not be reached: folders by an empty one, files by an unusable device."""
     words: list[str] = []
     denied = [path for path in policy.deny_read if not _is_covered(path, _OWN_PLACES)]
-    for path in sorted([*denied, *view.socket_folders], key=_depth):
-        if os.path.isdir(path):
-            words += ["--perms", "000", "--tmpfs", path, "--remount-ro", path]
-        else:
-            words += ["--ro-bind", "/dev/null", path]
+    hidden = [path for path in (*denied, *view.socket_folders) if is_shown(policy, path)]
+    allowed = [path for path in policy.unix_sockets if is_socket(path) and is_reachable(path)]
+    for path in sorted(hidden, key=_depth):
+        if _is_covered(os.path.dirname(path), hidden):
+            continue
+        words += _cover(path, [socket for socket in allowed if _is_covered(socket, (path,))])
     for path in view.sockets:
-        if not _is_covered(path, (*denied, *view.socket_folders, *_OWN_PLACES)):
+        is_open = path in policy.unix_sockets or not is_shown(policy, path)
+        if not is_open and not _is_covered(path, (*denied, *view.socket_folders, *_OWN_PLACES)):
             words += ["--ro-bind", "/dev/null", path]
+    for path in allowed:
+        is_replaced = _is_covered(path, _OWN_PLACES) or not is_shown(policy, path)
+        if is_replaced and not _is_covered(path, hidden):
+            words += _shown(path)
     return words
+
+
+def _cover(path: str, sockets: Sequence[str]) -> list[str]:
+    if not os.path.isdir(path):
+        return [] if sockets else ["--ro-bind", "/dev/null", path]
+    words = ["--perms", "111" if sockets else "000", "--tmpfs", path]
+    for socket in sockets:
+        words += _shown(socket)
+    return [*words, "--remount-ro", path]
+
+
+def _shown(path: str) -> list[str]:
+    """Connecting to a socket writes no file."""
+    return ["--ro-bind-try", path, path]
 
 
 def _is_covered(path: str, folders: Iterable[str]) -> bool:

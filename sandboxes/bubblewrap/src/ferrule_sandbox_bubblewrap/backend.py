@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ferrule_confinement.control_groups import bounds_processes, remove_groups
 from ferrule_confinement.program import find_program
 from ferrule_confinement.sealed_file import sealed_file
-from ferrule_confinement.seccomp import filter_program
+from ferrule_confinement.seccomp import Refusals, filter_program
 from ferrule_hookspecs.errors import PolicyUnenforceableError, SandboxUnavailableError
 from ferrule_hookspecs.sandbox import Capabilities, Feature, Launch
 from ferrule_sandbox_bubblewrap.arguments import (
@@ -50,6 +50,7 @@ _ENFORCED: Final[frozenset[Feature]] = frozenset(
         "ipc",
         "seccomp",
         "proc_sys",
+        "readable_roots",
     )
 )
 
@@ -64,7 +65,7 @@ class BubblewrapBackend:
         self._context = context
         self._finding: Finding | None = None
         self._watchdog = Watchdog()
-        self._filter = -1
+        self._filters: dict[Refusals, int] = {}
 
     def probe(self) -> Capabilities:
         """Tell what works on this machine; cheap after the first call."""
@@ -93,7 +94,7 @@ class BubblewrapBackend:
             raise SandboxUnavailableError(self._examined().reason)
         if not os.path.isdir(command.cwd):
             raise SandboxUnavailableError(f"the working directory {command.cwd} does not exist")
-        failing = find_program(command.argv, command.cwd, command.env).failure
+        failing = find_program(policy, command).failure
         if failing is not None:
             return Launch(tuple(failing), env={}, cwd="/")
         return self._confined(program, policy, command)
@@ -117,9 +118,8 @@ class BubblewrapBackend:
         self._watchdog.close()
         remove_groups()
         atexit.unregister(self.close)
-        if self._filter != -1:
-            os.close(self._filter)
-            self._filter = -1
+        while self._filters:
+            os.close(self._filters.popitem()[1])
 
     def _examined(self) -> Finding:
         if self._finding is None:
@@ -137,7 +137,7 @@ class BubblewrapBackend:
         try:
             bounds = bounds_for(policy)
             bounds.open()
-            opened.append(self._filter_copy())
+            opened.append(self._filter_copy(policy))
             words = sandbox_arguments(policy, command.cwd, view)
             words += environment_arguments(policy, command.env)
             words += ["--seccomp", str(opened[0])]
@@ -176,12 +176,15 @@ class BubblewrapBackend:
         protected = [path for path in existing if path not in guard.links and os.path.exists(path)]
         return guard, View([*protected, *present], host_sockets(), service_folders())
 
-    def _filter_copy(self) -> int:
+    def _filter_copy(self, policy: ResolvedPolicy) -> int:
         """Open the sealed filter once more: every run needs a read position of its own."""
-        if self._filter == -1:
+        refusals = Refusals(tracing=not policy.debugging)
+        if not self._filters:
             atexit.register(self.close)  # for a kernel that ends without closing its backends
-            self._filter = sealed_file("ferrule-filter", filter_program())
-        return os.open(f"/proc/self/fd/{self._filter}", os.O_RDONLY | os.O_CLOEXEC)
+        if refusals not in self._filters:
+            program = filter_program(refusals=refusals)
+            self._filters[refusals] = sealed_file("ferrule-filter", program)
+        return os.open(f"/proc/self/fd/{self._filters[refusals]}", os.O_RDONLY | os.O_CLOEXEC)
 
 
 class _Run:

@@ -8,8 +8,9 @@ theirs, is covered. A socket that appears while a command runs is covered for th
 from __future__ import annotations
 
 import os
-import stat
 from typing import Final
+
+from ferrule_sandbox_bubblewrap.reach import is_reachable, is_socket
 
 _TABLE: Final = "/proc/net/unix"
 _PATH_FIELD: Final = 7
@@ -44,36 +45,5 @@ def host_sockets() -> list[str]:
     return [
         path
         for path in canonical
-        if not path.startswith(covered) and _is_socket(path) and _is_reachable(path)
+        if not path.startswith(covered) and is_socket(path) and is_reachable(path)
     ][:_LIMIT]
-
-
-def _is_reachable(path: str) -> bool:
-    """Whether a command could get to a path: what its folders refuse needs no cover.
-
-    A command has no capabilities over other users' files, not even where we are root, so only the
-    permission bits count; bubblewrap itself could not mount anything there either.
-    """
-    groups = {os.getegid(), *os.getgroups()}
-    folder = os.path.dirname(path)
-    while True:
-        try:
-            facts = os.stat(folder)
-        except OSError:
-            return False
-        if facts.st_uid == os.geteuid():
-            needed = stat.S_IXUSR
-        else:
-            needed = stat.S_IXGRP if facts.st_gid in groups else stat.S_IXOTH
-        if not facts.st_mode & needed:
-            return False
-        if folder == "/":
-            return True
-        folder = os.path.dirname(folder)
-
-
-def _is_socket(path: str) -> bool:
-    try:
-        return stat.S_ISSOCK(os.lstat(path).st_mode)
-    except OSError:
-        return False

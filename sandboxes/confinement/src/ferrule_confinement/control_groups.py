@@ -29,6 +29,8 @@ _LIMIT_FILES: Final = {
     "pids": ("pids.max",),
     "memory": ("memory.max", "memory.limit_in_bytes"),  # version 2, version 1
 }
+# Without these, what exceeds the bound would go on in swap space. A machine may lack them.
+_SWAP_FILES: Final = (("memory.swap.max", "0"), ("memory.memsw.limit_in_bytes", None))
 
 
 class ControlGroup(NamedTuple):
@@ -115,7 +117,17 @@ def _make_group(parent: str, controller: str, value: int) -> ControlGroup:
         limits = (f"{group.path}/{name}" for name in _LIMIT_FILES[controller])
         with open(next(limit for limit in limits if os.path.exists(limit)), "w") as file:
             file.write(str(value))
+        if controller == "memory":
+            _forbid_swap(group)
         return group
+
+
+def _forbid_swap(group: ControlGroup) -> None:
+    for name, content in _SWAP_FILES:
+        path = f"{group.path}/{name}"
+        if os.path.exists(path):
+            with open(path, "w", encoding="ascii") as file:
+                file.write(content or str(group.value))
 
 
 def _remove(path: str) -> bool:

@@ -10,8 +10,10 @@ import os
 import stat
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ferrule_confinement.program_places import is_shown
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from ferrule_hookspecs.sandbox import Command, ResolvedPolicy
 
 _DEFAULT_PATH: Final = "/bin:/usr/bin"
 _UNREACHABLE: Final = "a folder on the way may not be entered"
@@ -30,17 +32,18 @@ class Program(NamedTuple):
     failure: list[str] | None = None
 
 
-def find_program(argv: tuple[str, ...], cwd: str, env: Mapping[str, str]) -> Program:
+def find_program(policy: ResolvedPolicy, command: Command) -> Program:
     """Find the program of a command as a shell does."""
+    argv = command.argv
     if not argv or not argv[0]:
         return Program("", _failing("", "no command given", 127))
     name = argv[0]
     if "/" in name:
-        return Program(name, _judge(os.path.join(cwd, name), name))
+        return Program(name, _judge(policy, os.path.join(command.cwd, name), name))
     refused: list[str] | None = None
-    for folder in env.get("PATH", _DEFAULT_PATH).split(":"):
-        path = os.path.join(cwd, folder, name)
-        failure = _judge(path, name)
+    for folder in command.env.get("PATH", _DEFAULT_PATH).split(":"):
+        path = os.path.join(command.cwd, folder, name)
+        failure = _judge(policy, path, name)
         if failure is None:
             return Program(path)
         if failure[-1] == "126" and failure[-2] != _UNREACHABLE:
@@ -48,7 +51,7 @@ def find_program(argv: tuple[str, ...], cwd: str, env: Mapping[str, str]) -> Pro
     return Program("", refused or _failing(name, "command not found", 127))
 
 
-def _judge(path: str, name: str) -> list[str] | None:
+def _judge(policy: ResolvedPolicy, path: str, name: str) -> list[str] | None:
     try:
         mode = os.stat(path).st_mode
     except PermissionError:
@@ -59,6 +62,8 @@ def _judge(path: str, name: str) -> list[str] | None:
         return _failing(name, "is a directory", 126)
     if not os.access(path, os.X_OK):
         return _failing(name, "permission denied", 126)
+    if not is_shown(policy, os.path.realpath(path)):
+        return _failing(name, "it lies outside of the readable folders", 126)
     return None
 
 

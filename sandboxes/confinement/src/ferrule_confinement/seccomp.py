@@ -30,12 +30,14 @@ _ACCESS_MODE, _TRUNCATING = 0o3, 0o1000
 _Instruction = tuple[int, int, int, int]
 
 # Number on x86_64, number on aarch64.
-_REFUSED: Final[dict[str, tuple[int, int]]] = {
-    # other processes
+_TRACING: Final = {
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271),
     "kcmp": (312, 272),
+}
+_REFUSED: Final[dict[str, tuple[int, int]]] = {
+    # other processes
     "pidfd_getfd": (438, 438),
     # kernel interfaces with a history of holes that commands hardly ever need
     "io_uring_setup": (425, 425),
@@ -136,6 +138,8 @@ class Refusals(NamedTuple):
             handles and limits of other processes.
         metadata: Changes of permissions, owners and times; as on a read-only file system.
         path_truncation: Truncating files that are not open for writing.
+        tracing: Tracing processes and looking into their memory; in the common list, so that only
+            debuggers go without.
     """
 
     internet: bool = False
@@ -143,6 +147,7 @@ class Refusals(NamedTuple):
     machine_objects: bool = False
     metadata: bool = False
     path_truncation: bool = False
+    tracing: bool = True
 
 
 _NONE: Final = Refusals()
@@ -165,7 +170,8 @@ def filter_program(machine: str | None = None, refusals: Refusals = _NONE) -> by
     ]
     if column == 0:
         code += [(_AT_LEAST, 0, 1, _X32_BIT), _refuse(errno.ENOSYS)]
-    for numbers in _REFUSED.values():
+    refused = (_REFUSED | _TRACING) if refusals.tracing else _REFUSED
+    for numbers in refused.values():
         code += _refused_call(numbers[column], errno.EPERM)
     for numbers in _UNREADABLE:
         code += _refused_call(numbers[column], errno.ENOSYS)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ferrule_sandbox_landlock.starter import Starter
 
 _ENFORCED: Final[frozenset[Feature]] = frozenset(
-    ("filesystem", "deny_read", "network", "seccomp", "proc_sys")
+    ("filesystem", "deny_read", "network", "seccomp", "proc_sys", "readable_roots")
 )
 _REPORT_SIZE: Final = 64
 
@@ -87,7 +87,7 @@ class LandlockBackend:
         """Do what `prepare` does, without asking first whether it works here."""
         if not os.path.isdir(command.cwd):
             raise SandboxUnavailableError(f"the working directory {command.cwd} does not exist")
-        program = find_program(command.argv, command.cwd, command.env)
+        program = find_program(policy, command)
         if program.failure is not None:
             return Launch(tuple(program.failure), env={}, cwd="/")
         run = _Run()
@@ -130,6 +130,7 @@ class LandlockBackend:
             machine_objects=True,
             metadata=policy.mode == "read-only",
             path_truncation=landlock_version() < TRUNCATE_SINCE,
+            tracing=not policy.debugging,
         )
 
 

@@ -3,7 +3,8 @@
 Everything may be read but what is denied, and Landlock only knows how to grant. So a folder with
 something denied in it is not granted; each of its other entries is, and so on down to what is
 denied. Names may be listed everywhere: granting that entry by entry would make `/` and the home
-unlistable, as a right for a folder is always one for all below it.
+unlistable, as a right for a folder is always one for all below it. Where a policy names what may be
+read, only that may be listed, too.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
+from ferrule_confinement.program_places import program_places
 from ferrule_hookspecs.errors import PolicyUnenforceableError
-from ferrule_hookspecs.evaluator import is_inside
+from ferrule_hookspecs.evaluator import is_inside, unreadable_place
 from ferrule_sandbox_landlock.ruleset import READ, READ_DIR, USE_DEVICE, WRITE, Ruleset
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.sandbox import ResolvedPolicy
 
 _DEVICES: Final = "/dev"
+_PROCESSES: Final = "/proc"
 _USABLE_DEVICES: Final = (
     *("null", "zero", "full", "random", "urandom"),
     *("tty", "ptmx", "pts"),
@@ -41,8 +44,9 @@ def grant_policy(ruleset: Ruleset, policy: ResolvedPolicy, scratch: str | None) 
     """
     roots = [root.path for root in policy.writable_roots]
     _refuse_overlap(policy.deny_read, roots)
-    ruleset.grant("/", READ_DIR)
-    _grant_around(ruleset, "/", (*policy.deny_read, _DEVICES))
+    for path in ("/",) if policy.readable_roots is None else _readable(policy):
+        ruleset.grant(path, READ_DIR)
+        _grant_around(ruleset, path, (*policy.deny_read, _DEVICES))
     for name in _USABLE_DEVICES:
         ruleset.grant(f"{_DEVICES}/{name}", USE_DEVICE)
     writable = [*roots, *([scratch] if scratch else ())]
@@ -50,6 +54,12 @@ def grant_policy(ruleset: Ruleset, policy: ResolvedPolicy, scratch: str | None) 
         writable.append(_SHARED_MEMORY)  # locks of programs with several processes lie there
     for path in writable:
         ruleset.grant(path, READ | READ_DIR | WRITE)
+
+
+def _readable(policy: ResolvedPolicy) -> list[str]:
+    """What may be read, with what programs need to start."""
+    places = (*map(os.path.realpath, program_places()), _PROCESSES, *(policy.readable_roots or ()))
+    return [path for path in places if unreadable_place(policy, path) is None]
 
 
 def _grant_around(ruleset: Ruleset, folder: str, denied: Sequence[str]) -> None:

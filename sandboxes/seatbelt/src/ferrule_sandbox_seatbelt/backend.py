@@ -79,7 +79,7 @@ class SeatbeltBackend:
             )
         if not os.path.isdir(command.cwd):
             raise SandboxUnavailableError(f"the working directory {command.cwd} does not exist")
-        failing = find_program(command.argv, command.cwd, command.env).failure
+        failing = find_program(policy, command).failure
         if failing is not None:
             return Launch(tuple(failing), env={}, cwd="/")
         scratch = None if has_scratch(policy, command.env) else make_scratch()

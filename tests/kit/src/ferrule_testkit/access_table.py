@@ -11,7 +11,7 @@ import os
 import random
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from ferrule_hookspecs.evaluator import decide, is_inside
+from ferrule_hookspecs.evaluator import canonical, decide, decide_canonical, is_inside
 from ferrule_hookspecs.sandbox import ResolvedPolicy, WritableRoot
 
 if TYPE_CHECKING:
@@ -159,6 +159,47 @@ def tables(place: Path) -> list[Table]:
     ]
 
 
+def readable_tables(place: Path) -> list[Table]:
+    """Policies that name the only readable folders, for backends that hold to them."""
+    at = _At(place)
+    git = ("workspace/.git/hooks", "workspace/.git/config", "workspace/.ferrule")
+    whole = at.root("workspace", git, ("workspace/.vscode",), ("workspace/.git",))
+    roots: dict[str, tuple[ResolvedPolicy, tuple[str, ...]]] = {
+        "nothing": (at.policy(mode="read-only"), ()),
+        "workspace": (at.policy(mode="read-only"), ("workspace",)),
+        "part": (at.policy(mode="read-only"), ("workspace/sub", "outside/extra/kept")),
+        "file": (at.policy(mode="read-only"), ("workspace/file", "home/token")),
+        "elsewhere": (at.policy(mode="read-only"), ("outside", "workspace-2")),
+        "nested": (at.policy(mode="read-only"), ("outside", "outside/extra/kept")),
+        "denied": (at.policy(mode="read-only", deny=_DENIED), ("workspace", "home")),
+        "odd": (at.policy(mode="read-only"), tuple(f"workspace/{odd}" for odd in ODD_NAMES)),
+        "written": (at.policy(whole), ()),
+        "beside": (at.policy(whole), ("outside",)),
+        "around": (at.policy(at.root("outside/extra")), ("outside", "workspace")),
+        "in-written": (at.policy(at.root("outside")), ("outside/extra", "workspace")),
+        "network": (at.policy(at.root("workspace"), network=True), ("home/keys",)),
+    }
+    return [
+        Table(
+            f"readable-{name}",
+            policy._replace(readable_roots=tuple(f"{place}/{root}" for root in readable)),
+        )
+        for name, (policy, readable) in roots.items()
+    ]
+
+
+def leads_through_hidden(policy: ResolvedPolicy, case: Case) -> bool:
+    """Whether a link on the way is out of sight, so that where it leads is out of reach, too."""
+    parts = case.path.split("/")
+    ways = ("/".join(parts[:end]) for end in range(2, len(parts) + 1))
+    return any(
+        os.path.islink(way)
+        and decide_canonical(policy, "read", canonical(way, "rename")) is not None
+        for way in ways
+    )
+
+
+_DENIED: Final = ("home/keys", "home/token")
 _FORBIDDEN: Final = ("workspace/.vscode", "workspace/.git/config.worktree", "workspace/empty")
 
 
@@ -260,6 +301,7 @@ PROBE: Final = r"""
 import json, os, sys
 DENIED = {1: "EPERM", 13: "EACCES", 16: "EBUSY", 30: "EROFS"}
 DENIED |= {17: "EEXIST", 20: "ENOTDIR", 21: "EISDIR"}  # what stands in for a missing name
+DENIED[2] = "ENOENT"  # what is out of sight
 def read(path):
     os.close(os.open(path, os.O_RDONLY))
 def write(path):
@@ -324,5 +366,7 @@ def compare(
         f" the sandbox {error or 'allows it'}"
         for case, error in zip(tried, ended, strict=True)
         for denial in [decide(policy, case.operation, case.path)]
-        if error.startswith("error") or (denial is None) != (not error)
+        if error.startswith("error")
+        or (denial is None) != (not error)
+        or (error == "ENOENT" and policy.readable_roots is None)
     ]
