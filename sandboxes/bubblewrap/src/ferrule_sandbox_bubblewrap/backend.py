@@ -7,9 +7,11 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from ferrule_confinement.control_groups import bounds_processes, remove_groups
+from ferrule_confinement.placeholders import Guard, is_file_name, place
 from ferrule_confinement.program import find_program
 from ferrule_confinement.sealed_file import sealed_file
 from ferrule_confinement.seccomp import Refusals, filter_program
+from ferrule_confinement.stand_in_watchdog import Watchdog
 from ferrule_hookspecs.errors import PolicyUnenforceableError, SandboxUnavailableError
 from ferrule_hookspecs.sandbox import Capabilities, Feature, Launch
 from ferrule_sandbox_bubblewrap.arguments import (
@@ -21,9 +23,7 @@ from ferrule_sandbox_bubblewrap.command_signals import forward_signal
 from ferrule_sandbox_bubblewrap.foreground import foreground_argv
 from ferrule_sandbox_bubblewrap.host_sockets import host_sockets, service_folders
 from ferrule_sandbox_bubblewrap.limits import Bounds, bounds_for
-from ferrule_sandbox_bubblewrap.placeholders import Guard, is_file_name, place
 from ferrule_sandbox_bubblewrap.probe import Finding, examine
-from ferrule_sandbox_bubblewrap.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
