@@ -22,7 +22,7 @@ _X32_BIT: Final = 0x40000000
 _NAMESPACES: Final = 0x7E020080  # every CLONE_NEW* flag
 _SPECIAL_BITS: Final = 0o6000  # set-user-id and set-group-id
 _CREATING: Final = 0o100 | 0o20000000  # O_CREAT, and the part of O_TMPFILE that is not O_DIRECTORY
-_TERMINAL_INPUT: Final = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
+_TERMINAL_INPUT: Final = (0x5412, 0x541C, 0x5423)  # TIOCSTI, TIOCLINUX, TIOCSETD
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 _SOCKET_TYPE, _DATAGRAM = 0xF, 2
 _ACCESS_MODE, _TRUNCATING = 0o3, 0o1000
@@ -36,7 +36,7 @@ _TRACING: Final = {
     "process_vm_writev": (311, 271),
     "kcmp": (312, 272),
 }
-_REFUSED: Final[dict[str, tuple[int, int]]] = {
+_REFUSED: Final[dict[str, tuple[int, int | None]]] = {
     # other processes
     "pidfd_getfd": (438, 438),
     # kernel interfaces with a history of holes that commands hardly ever need
@@ -52,6 +52,8 @@ _REFUSED: Final[dict[str, tuple[int, int]]] = {
     "fanotify_init": (300, 262),
     "open_by_handle_at": (304, 265),
     "lookup_dcookie": (212, 18),
+    "uselib": (134, None),
+    "nfsservctl": (180, 42),
     # mounts and namespaces
     "mount": (165, 40),
     "umount2": (166, 39),
