@@ -72,6 +72,26 @@ def test_hook_ferrule_checks(bench, stage):
     assert finding.plugin
 
 
+def test_hook_ferrule_egress(bench, stage):
+    bench.configure("network.enabled = true")
+    words = call("command", '{"argv": ["true"]}')
+    stage.turns.extend([[words, words, DONE], [words, DONE], [*say("the end"), DONE]])
+
+    bench.turn("hello")
+
+    (arguments,) = calls_of(stage, "ferrule_egress")
+    assert arguments["context"].cwd == str(bench.workspace)
+
+
+def test_hook_ferrule_egress_is_not_called_where_the_network_is_not_enabled(bench, stage):
+    words = call("command", '{"argv": ["true"]}')
+    stage.turns.extend([[words, DONE], [*say("the end"), DONE]])
+
+    bench.turn("hello")
+
+    assert not calls_of(stage, "ferrule_egress")
+
+
 def test_hook_ferrule_rpc_methods(bench, stage):
     async def answer(rpc_call):
         return {}

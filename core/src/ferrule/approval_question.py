@@ -12,12 +12,13 @@ from ferrule_hookspecs.errors import FerruleError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ferrule_hookspecs.egress import HostAccess
     from ferrule_hookspecs.permissions import AdditionalPermissions
     from ferrule_hookspecs.review import Amendment, ReviewOutcome, Verdict
     from ferrule_hookspecs.ruling import QuestionKind
     from ferrule_hookspecs.sandbox import Denial
 
-Phase = Literal["requirement", "review", "escalation"]
+Phase = Literal["requirement", "review", "escalation", "network"]
 ACCEPTING: Final = ("accept", "acceptForSession")
 
 
@@ -51,6 +52,7 @@ class Question(NamedTuple):
     lasting: bool = False
     offered: tuple[Amendment, ...] = ()
     details: Mapping[str, object] = MappingProxyType({})
+    network: HostAccess | None = None
 
     @property
     def confinement(self) -> Confinement:
@@ -73,11 +75,16 @@ class Question(NamedTuple):
         return self.offered
 
 
+def cancellation(outcome: ReviewOutcome) -> TurnCancelledError:
+    """Word a decision that ends the turn."""
+    message = f"cancelled by {outcome['reviewer']}: {outcome['reason']}"
+    return TurnCancelledError(message, outcome.get("errorInfo", ""))
+
+
 def accepted_part(question: Question, outcome: ReviewOutcome) -> AdditionalPermissions:
     """Return what a decision grants beyond the sandbox; raises where it does not accept."""
     if outcome["decision"] == "cancel":
-        message = f"cancelled by {outcome['reviewer']}: {outcome['reason']}"
-        raise TurnCancelledError(message, outcome.get("errorInfo", ""))
+        raise cancellation(outcome)
     if outcome.get("failed"):
         raise ApprovalFailedError(outcome["reason"])
     if outcome["decision"] not in ACCEPTING:

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from anyio import Lock
+
     from ferrule.session_parts import Settings
+    from ferrule_hookspecs.egress import HostAccess
     from ferrule_hookspecs.permissions import AdditionalPermissions
     from ferrule_hookspecs.policies import ApprovalPolicy
     from ferrule_hookspecs.ruling import QuestionKind
@@ -51,10 +54,16 @@ class ApprovalMemory:
 
     An acceptance covers the call byte for byte, in the same folder, under the same policy, with
     the same permissions beyond it.
+
+    Attributes:
+        hosts: What commands may connect to for the rest of the session.
+        host_questions: Held while a question about a host is open.
     """
 
     def __init__(self) -> None:
         self._accepted: set[tuple[str, ...]] = set()
+        self.hosts: set[HostAccess] = set()
+        self.host_questions: dict[HostAccess, Lock] = {}
 
     def remember(self, call: ToolCall, settings: Settings, confinement: Confinement) -> None:
         """Accept this very call from now on."""

@@ -8,12 +8,14 @@ from ferrule.environment import command_environment
 from ferrule.files import LocalFiles
 from ferrule.permissions import NOTHING, merged, widened
 from ferrule.policy import resolve_policy
+from ferrule.way_out import closed_after, with_door
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ferrule.processes import ProcessOwner
     from ferrule.session_parts import SessionParts
+    from ferrule.way_out import Origin, WayOut
     from ferrule_hookspecs.events import Event
     from ferrule_hookspecs.permissions import AdditionalPermissions
     from ferrule_hookspecs.sandbox import (
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
         CommandResult,
         Denial,
         FileSystem,
+        Launch,
         ResolvedPolicy,
         SandboxBackend,
     )
@@ -28,19 +31,29 @@ if TYPE_CHECKING:
 
 
 class BoundSandbox:
-    """A backend bound to a resolved policy; satisfies `SandboxSession`."""
+    """A backend bound to a resolved policy; satisfies `SandboxSession`.
+
+    Attributes:
+        origin: Who starts its commands; without one, none has a way to the network.
+    """
 
     def __init__(
-        self, backend: SandboxBackend, policy: ResolvedPolicy, owner: ProcessOwner
+        self,
+        backend: SandboxBackend,
+        policy: ResolvedPolicy,
+        owner: ProcessOwner,
+        way_out: WayOut | None = None,
     ) -> None:
         self.policy = policy
         self.files: FileSystem = backend.files(policy) or LocalFiles(policy)
         self._backend = backend
         self._owner = owner
+        self._way_out = way_out
+        self.origin: Origin | None = None
 
     async def spawn(self, command: Command) -> Process:
         """Start a command; raises `SandboxUnavailableError` when the sandbox cannot start."""
-        launch = self._backend.prepare(self.policy, command)
+        launch = await self._launch(command)
         return await self._owner.spawn(
             launch,
             tty=command.tty,
@@ -48,6 +61,21 @@ class BoundSandbox:
             size=command.size,
             separate_stderr=command.separate_stderr,
         )
+
+    async def _launch(self, command: Command) -> Launch:
+        """Prepare a command, its way to the network included; that ends with the launch."""
+        if self._way_out is None or self.origin is None:
+            return self._backend.prepare(self.policy, command)
+        opened = await self._way_out.open(self._backend, self.policy, command, self.origin)
+        if opened is None:
+            return self._backend.prepare(self.policy, command)
+        try:
+            return closed_after(
+                self._backend.prepare(self.policy, with_door(command, opened)), opened
+            )
+        except BaseException:
+            opened.close()
+            raise
 
     def classify(self, result: CommandResult) -> Denial | None:
         """Tell whether the sandbox made a command fail."""
@@ -69,7 +97,7 @@ def confined(
     held = parts.grants.held(settings.sandbox_policy, turn_id)
     policy = widened(parts.recipes.opened(policy), merged((held, granted)), parts.home)
     backend = parts.unconfined() if policy.unconfined else parts.backend(policy)
-    return BoundSandbox(backend, policy, parts.owner)
+    return BoundSandbox(backend, policy, parts.owner, parts.way_out)
 
 
 def escalated(parts: SessionParts) -> BoundSandbox:

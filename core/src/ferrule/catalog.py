@@ -18,7 +18,9 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "login": "ferrule-login",
         "mcp": "ferrule-mcp",
         "models": "ferrule-models",
+        "network": "ferrule-network",
         "notify": "ferrule-notify",
+        "recipes": "ferrule-recipes",
         "rules": "ferrule-rules",
         "shell": "ferrule-shell",
         "turn_diff": "ferrule-turn-diff",
@@ -61,6 +63,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "try": "ferrule-local",
         "update-check": "ferrule-manual",
     },
+    "ferrule.sandbox_commands": {"recipes": "ferrule-core"},
     "ferrule.sandboxes": {
         "bubblewrap": "ferrule-sandbox-bubblewrap",
         "landlock": "ferrule-sandbox-landlock",

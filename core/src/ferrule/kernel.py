@@ -14,6 +14,7 @@ from ferrule.recent import Recent
 from ferrule.ruling import ruled
 from ferrule.runtime import LocalRuntime
 from ferrule.thread_service import ThreadService
+from ferrule.way_out import Origin, WayOut
 from ferrule_hookspecs.plugins import PluginContext
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class LocalKernel:
         self._managers: Recent[Mapping[str, object], PluginManager] = Recent(_KEPT)
         self._backends: dict[tuple[str, bool, frozenset[str]], SandboxBackend] = {}
         self._detached: list[Detached] = []
+        self._ways_out: list[tuple[Config, WayOut]] = []
         self._unheard: list[str] = []
         self._listeners: list[Callable[[str], None]] = []
 
@@ -153,7 +155,29 @@ class LocalKernel:
             context = PluginContext(self.home, config.values, cwd, environ=self.environ)
             manager = self.manager(config.values)
             self._backends[key] = choose_backend(manager, name, context, resolved, self._report)
-        return BoundSandbox(self._backends[key], resolved, self.owner)
+        way_out = self._way_out(config, cwd)
+        sandbox = BoundSandbox(self._backends[key], resolved, self.owner, way_out)
+        sandbox.origin = Origin()
+        return sandbox
+
+    def _way_out(self, config: Config, cwd: str) -> WayOut:
+        """The managed network of commands outside of any thread, one for each configuration."""
+        for known, way_out in self._ways_out:
+            if known is config:
+                return way_out
+        context = PluginContext(
+            self.home,
+            config.values,
+            cwd,
+            environ=self.environ,
+            project_root=config.project_root,
+            is_trusted=config.is_trusted,
+            warn=self._report,
+            runtime=self.runtime,
+        )
+        made = WayOut(lambda: self.manager(config.values).hooks, context, self._report)
+        self._ways_out.append((config, made))
+        return made
 
     async def models(self, config: Config) -> list[ModelInfo]:
         """Gather what plugins know about models, sorted by provider and name."""
@@ -225,5 +249,7 @@ class LocalKernel:
         for judges in self._detached:
             await judges.aclose()
         await self.owner.aclose()
+        for _, way_out in self._ways_out:
+            await way_out.aclose()
         for backend in self._backends.values():
             await backend.aclose()

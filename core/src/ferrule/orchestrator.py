@@ -8,8 +8,11 @@ policy allows asking, a second review and one attempt without it. Every decision
 from __future__ import annotations
 
 import time
+from functools import partial
 from json import loads
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+
+import anyio
 
 from ferrule.approval_question import (
     ACCEPTING,
@@ -19,6 +22,7 @@ from ferrule.approval_question import (
     Question,
     TurnCancelledError,
     accepted_part,
+    cancellation,
     refused_words,
 )
 from ferrule.approvals import policy_name
@@ -26,6 +30,7 @@ from ferrule.attempt import BoundSandbox, CallContext, confined, escalated
 from ferrule.call_parsing import function_arguments
 from ferrule.containment import contained
 from ferrule.dispatcher import strictest
+from ferrule.network_approval import Asking, NetworkApproval
 from ferrule.permissions import NOTHING, missing, objection
 from ferrule.policy import policy_mode
 from ferrule.reviewers import reviewed
@@ -168,7 +173,7 @@ class Orchestrator:
             sandbox = escalated(self._parts)
         elif any(granted):
             sandbox = confined(self._parts, self._turn_id, granted)
-        result = await self._attempt(call, tool, sandbox)
+        result = await self._attempt(call, tool, item, sandbox)
         if result.denial is None or sandbox.policy.unconfined or result.pending:
             return result
         return await self._second_attempt(call, tool, item, result)
@@ -280,6 +285,7 @@ class Orchestrator:
             question.permissions if any(question.permissions) else None,
             question.lasting,
             question.details,
+            question.network,
         )
         verdict = strictest(
             await parts.hooks.assess("ferrule_permission_request", request=request, turn=self._info)
@@ -312,14 +318,26 @@ class Orchestrator:
             emit=parts.recorder.emit,
         )
 
-    async def _attempt(self, call: ToolCall, tool: Tool, sandbox: BoundSandbox) -> ToolResult:
-        context = CallContext(self._parts, self._turn_id, sandbox)
-        try:
-            return await tool.run(call, context)
-        except SandboxDeniedError as error:
-            return ToolResult(str(error), success=False, denial=error.denial)
-        except ToolError as error:
-            return ToolResult(str(error), success=False)
+    async def _attempt(
+        self, call: ToolCall, tool: Tool, item: ThreadItem | None, sandbox: BoundSandbox
+    ) -> ToolResult:
+        asking = Asking(
+            partial(self._review, call, item), partial(self._decided, call, "network"), self._amend
+        )
+        scope = anyio.CancelScope()
+        network = NetworkApproval(self._parts, self._turn_id, call, asking, scope)
+        with scope:
+            sandbox.origin = network.origin
+            context = CallContext(self._parts, self._turn_id, sandbox)
+            try:
+                return await tool.run(call, context)
+            except SandboxDeniedError as error:
+                return ToolResult(str(error), success=False, denial=error.denial)
+            except ToolError as error:
+                return ToolResult(str(error), success=False)
+        if network.cancelled is None:
+            raise PluginError(f"{call.tool} was cancelled by itself")
+        raise cancellation(network.cancelled)
 
     async def _second_attempt(
         self, call: ToolCall, tool: Tool, item: ThreadItem | None, first: ToolResult
@@ -344,7 +362,7 @@ class Orchestrator:
             await self._meet(call, item, question)
         except CallRefusedError:
             return first
-        return await self._attempt(call, tool, escalated(self._parts))
+        return await self._attempt(call, tool, item, escalated(self._parts))
 
     def _obstacle(self, requirement: Requirement) -> str:
         """Why the administrator lets nobody grant what a call wants; empty where nothing stands."""

@@ -41,6 +41,7 @@ class Recorder:
         self.thread_id = thread_id
         self.queue = queue
         self.turn_id = ""
+        self.running = ""  # the turn, while it runs
         self._writer = writer
         self._open_items: dict[str, ThreadItem] = {}
         self._pending: set[str] = set()
@@ -195,7 +196,7 @@ class Recorder:
         self,
         item_id: str,
         tool: str,
-        phase: Literal["requirement", "review", "escalation"],
+        phase: Literal["requirement", "review", "escalation", "network"],
         outcome: ReviewOutcome,
         facts: DecisionFacts | None = None,
     ) -> None:
@@ -220,7 +221,7 @@ class Recorder:
 
     def turn_started(self, turn: Turn) -> None:
         """Tell that a turn began."""
-        self.turn_id = turn["id"]
+        self.turn_id = self.running = turn["id"]
         self.record("event_msg", {"type": "task_started", "turn_id": turn["id"]})
         self.status({"type": "active", "activeFlags": []})
         self.queue.put(
@@ -229,6 +230,7 @@ class Recorder:
 
     async def turn_completed(self, turn: Turn, last_message: str | None) -> None:
         """Tell how a turn ended, once that would survive a power failure."""
+        self.running = ""
         if turn["status"] == "interrupted":
             payload: dict[str, object] = {"type": "turn_aborted", "reason": "interrupted"}
         else:

@@ -220,11 +220,11 @@ class LiveSession:
     async def _change(self, params: TurnStartParams | SettingsUpdateParams) -> None:
         """Change what sticks to the thread, and tell where that changed anything."""
         before, parts = self._settings, self._parts
-        after = changed(before, params, parts.allowed, parts.resolve_reviewer)
+        after = changed(before, params, parts.allowed, parts.resolve_reviewer, values)
         if after.model != before.model:
             info = await facts_about(parts.hooks, parts.context, parts.provider_name, after.model)
             known = with_model(replace(before, model=after.model), info, parts.context.config)
-            after = changed(known, params, parts.allowed, parts.resolve_reviewer)
+            after = changed(known, params, parts.allowed, parts.resolve_reviewer, values)
         if after == before:
             return
         self._settings = after
@@ -294,6 +294,8 @@ class LiveSession:
         for tool in parts.tools.values():
             await self._closing(tool.name, tool.aclose)
         await self._closing("the model provider", parts.provider.aclose)
+        if parts.way_out is not None:
+            await self._closing("the managed network", parts.way_out.aclose)
         await self._closing("the sandbox", parts.close_plugins)
         with contextlib.suppress(FerruleError, OSError):  # told when the turn ended, if at all
             for item in parts.recorder.pending_items():

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ferrule.processes import ProcessOwner
     from ferrule.recipes import RecipeBook
     from ferrule.recorder import Recorder
+    from ferrule.way_out import WayOut
     from ferrule_hookspecs.events import ServerRequest
     from ferrule_hookspecs.models import ModelInfo
     from ferrule_hookspecs.plugins import PluginContext
@@ -83,6 +84,7 @@ class SessionParts:
     policy_plugin: str = ""
     instruction_sources: Sequence[str] = ()
     wants_diff: bool = False
+    way_out: WayOut | None = None
     call_began: anyio.Event = field(default_factory=anyio.Event)
 
     def offered_tools(self) -> Mapping[str, Tool]:

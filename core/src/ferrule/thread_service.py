@@ -36,6 +36,7 @@ from ferrule.transcript import (
     spent_so_far,
 )
 from ferrule.usage import stored_usage
+from ferrule.way_out import WayOut
 from ferrule_hookspecs.errors import FerruleError, PluginError, SandboxUnavailableError
 from ferrule_hookspecs.host import ThreadOptions
 from ferrule_hookspecs.plugins import PluginContext
@@ -232,6 +233,7 @@ class ThreadService:
             provider_name=plugins.provider_name,
             policy_plugin=str(context.config.get("policy_plugin")),
             wants_diff=opening.options.wants_diff,
+            way_out=WayOut(lambda: manager.hooks, context, recorder.warning),
         )
 
     def _settings(self, opening: _Opening, plugins: PluginSet, recorder: Recorder) -> Settings:

@@ -40,7 +40,7 @@ class DecisionParams(TypedDict):
     turnId: str
     itemId: str
     tool: str
-    phase: Literal["requirement", "review", "escalation"]
+    phase: Literal["requirement", "review", "escalation", "network"]
     outcome: ReviewOutcome
     facts: NotRequired[DecisionFacts]
 

@@ -14,6 +14,7 @@ from ferrule_hookspecs.markers import hook_contract
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ferrule_hookspecs.egress import Egress
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.items import UserInput
     from ferrule_hookspecs.models import ModelInfo

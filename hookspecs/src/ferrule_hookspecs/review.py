@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from ferrule_hookspecs.egress import HostAccess
     from ferrule_hookspecs.events import Event, ServerRequest
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.items import ThreadItem
@@ -117,6 +118,8 @@ class ReviewRequest(NamedTuple):
             `acceptForSession` for the session.
         details: What may be shown about the call beside the reason. It may come from strangers
             and proves nothing.
+        network: The connection that the running call wants to make, if that is what is asked: a
+            refusal then ends the connection and not the call.
     """
 
     thread_id: str
@@ -133,6 +136,7 @@ class ReviewRequest(NamedTuple):
     permissions: AdditionalPermissions | None = None
     lasting: bool = False
     details: Mapping[str, object] = MappingProxyType({})
+    network: HostAccess | None = None
 
 
 class ReviewContext(NamedTuple):

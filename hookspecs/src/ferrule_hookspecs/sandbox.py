@@ -96,7 +96,8 @@ class Door(NamedTuple):
     Attributes:
         port: The port on 127.0.0.1 that the command's environment names. The proxy listens on it
             on this machine already.
-        serve: Takes over the descriptor of a listening TCP socket in the command's own network.
+        serve: Takes over the descriptor of a listening TCP socket in the command's own network;
+            may be called from any thread, before the command starts.
     """
 
     port: int

@@ -7,6 +7,7 @@ import re
 import anyio
 import pytest
 
+from ferrule_hookspecs.egress import EgressAnswer
 from ferrule_network.limits import Limits
 
 pytestmark = pytest.mark.anyio
@@ -241,7 +242,7 @@ async def test_a_question_is_asked_once_for_each_command(network, says, status):
     async def ask(question):
         questions.append(question)
         await anyio.sleep(0)
-        return says
+        return EgressAnswer(says, "" if says else "not today")
 
     rule = "ask network host:good.test port:{port} because:'partners only'"
     async with network(rule, names=NAMES, ask=ask) as world:
@@ -256,6 +257,7 @@ async def test_a_question_is_asked_once_for_each_command(network, says, status):
         assert {answer[9:12] for answer in answers} == {status}
         assert [question.command for question in questions] == ["call-1"]
         assert "partners only" in questions[0].reason
+        assert all((b"not today" in answer) is not says for answer in answers)
 
 
 async def test_where_nobody_can_be_asked_or_answers_in_time_ask_means_no(network):
@@ -273,7 +275,7 @@ async def test_where_nobody_can_be_asked_or_answers_in_time_ask_means_no(network
 
 async def test_an_approval_opens_no_inner_address(network):
     async def ask(question):
-        return True
+        return EgressAnswer(accepted=True)
 
     rule = "ask network host:good.test port:{port}"
     async with network(rule, names=NAMES, ask=ask, local=()) as world:

@@ -83,6 +83,11 @@ class Reach(NamedTuple):
 
     extra: tuple[Network, ...] = ()
 
+    @property
+    def serves_loopback(self) -> bool:
+        """Whether addresses of this machine itself may be connected to."""
+        return any(network.is_loopback for network in self.extra)
+
     def obstacle(self, address: Address) -> str:
         """Say what an address is that may not be reached; empty for one that may."""
         address = canonical_address(address)

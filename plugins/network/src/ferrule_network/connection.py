@@ -46,6 +46,7 @@ class Connection:
         credentials: Those that count.
         scope: Ends it, at its deadline or with its credential.
         holders: Whose it is; several where requests show different credentials.
+        owner: Whose it is for certain, as nobody else could have made it; then nothing is shown.
     """
 
     stream: ByteStream
@@ -53,6 +54,7 @@ class Connection:
     credentials: Credentials
     scope: anyio.CancelScope
     holders: set[Credential] = field(default_factory=set["Credential"])
+    owner: Credential | None = None
     _buffer: bytearray = field(default_factory=bytearray)
 
     def allow_time(self, seconds: float) -> None:
@@ -90,13 +92,15 @@ class Connection:
         del self._buffer[:count]
         return data
 
-    def hold(self, user: str, secret: str, target: Target | None) -> Credential:
-        """Find whose this connection is.
+    def hold(self, shown: tuple[str, str] | None, target: Target | None) -> Credential:
+        """Find whose this connection is, by the user and the secret that were shown.
 
         Raises:
             RefusedError: The credential is nobody's, or its command holds too many connections.
         """
-        credential = self.credentials.find(user, secret)
+        credential = self.owner
+        if credential is None and shown is not None:
+            credential = self.credentials.find(*shown)
         if credential is None:
             why = "the proxy is for commands that show the credential they were given"
             self.gate.record(AuditEvent("refused", "", target, reason=why))

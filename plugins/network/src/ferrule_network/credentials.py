@@ -11,6 +11,10 @@ from urllib.parse import quote, unquote
 if TYPE_CHECKING:
     from anyio import CancelScope, Lock
 
+    from ferrule_hookspecs.egress import EgressAnswer
+    from ferrule_network.gate import Asker
+    from ferrule_network.settings import Settings
+
 _LONGEST_USER = 255
 
 
@@ -21,15 +25,21 @@ class Credential:
     Attributes:
         command: What the caller of the proxy calls it.
         secret: What it shows, as the password.
-        connections: Its connections; they end with the credential.
+        settings: What counts for it; None for what counts for all.
+        ask: Answers questions about it; None for whoever answers for all.
+        connections: Its connections and its own listeners; they end with the credential.
+        is_over: Whether it counts no longer.
         answers: What was answered to questions about it: the same is not asked twice.
         asking: Held while a question is open, so that the same is not asked at the same time.
     """
 
     command: str
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+    settings: Settings | None = None
+    ask: Asker | None = None
     connections: set[CancelScope] = field(default_factory=set["CancelScope"])
-    answers: dict[str, bool] = field(default_factory=dict[str, bool])
+    is_over: bool = False
+    answers: dict[str, EgressAnswer] = field(default_factory=dict[str, "EgressAnswer"])
     asking: dict[str, Lock] = field(default_factory=dict[str, "Lock"])
 
     @property
@@ -63,6 +73,7 @@ class Credentials:
 
     def revoke(self, credential: Credential) -> None:
         """End a credential with everything that is open by it."""
+        credential.is_over = True
         self._by_command.pop(credential.command, None)
         for scope in tuple(credential.connections):
             scope.cancel()

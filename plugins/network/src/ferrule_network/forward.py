@@ -98,12 +98,8 @@ class HttpConnection:
         except TargetError as error:
             self._connection.gate.record(AuditEvent("refused", "", reason=str(error)))
             raise _Answer(400, str(error)) from None
-        if shown is None:
-            text = "the proxy is for commands that show the credential they were given"
-            self._connection.gate.record(AuditEvent("refused", "", asked.target, reason=text))
-            raise _Answer(407, text, "credential")
         try:
-            return asked, self._connection.hold(*shown, asked.target)
+            return asked, self._connection.hold(shown, asked.target)
         except RefusedError as error:
             status = 407 if error.kind == "credential" else 429
             raise _Answer(status, str(error), error.kind) from None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
 
+from ferrule_hookspecs.egress import EgressAnswer
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_network.audit import Audit, AuditEvent
 from ferrule_network.host import Address, Host, canonical_address
@@ -37,7 +38,7 @@ class Question(NamedTuple):
     Attributes:
         command: Whose connection it is.
         target: What it wants to reach.
-        rule: The rule that wants approval.
+        rule: The rule that wants approval; empty where no rule speaks for the target.
         reason: Why, in words.
     """
 
@@ -47,7 +48,7 @@ class Question(NamedTuple):
     reason: str
 
 
-Asker = Callable[[Question], Awaitable[bool]]
+Asker = Callable[[Question], Awaitable[EgressAnswer]]
 
 
 class RefusedError(FerruleError):
@@ -118,18 +119,20 @@ class Gate:
             RefusedError: It is not allowed.
             UnreachableError: It is, and nobody answers.
         """
-        judgement = self.settings.policy.judge(target)
+        settings = credential.settings or self.settings
+        judgement = settings.policy.judge(target)
         command = credential.command
         if judgement.decision == "deny":
             raise self._refused(command, target, judgement, judgement.why, judgement.kind)
-        if judgement.decision == "ask" and not await self._is_approved(
-            credential, target, judgement
-        ):
-            why = f"{judgement.why}, and it was not approved; do without it or ask the user"
-            raise self._refused(command, target, judgement, why, "ask")
+        if judgement.decision == "ask":
+            answer = await self._answer(credential, target, judgement)
+            if not answer.accepted:
+                because = f" ({answer.reason})" if answer.reason else ""
+                why = f"{judgement.why}, and it was not approved{because}; do without it"
+                raise self._refused(command, target, judgement, why, "ask")
         addresses = await self._addresses(command, target, judgement)
         for address in addresses:
-            obstacle = self.settings.reach.obstacle(address)
+            obstacle = settings.reach.obstacle(address)
             if obstacle:
                 why = (
                     f"{address} is {obstacle}, which no rule about hosts opens; if it is meant, "
@@ -150,18 +153,21 @@ class Gate:
         self.record(AuditEvent("refused", command, target, decision, rule, why))
         return RefusedError(f"{target} is refused: {why}", kind)
 
-    async def _is_approved(
+    async def _answer(
         self, credential: Credential, target: Target, judgement: Judgement
-    ) -> bool:
-        if self.ask is None:
-            return False
+    ) -> EgressAnswer:
+        """Have somebody answer, once for a target; nobody's answer means no."""
+        ask = credential.ask or self.ask
+        if ask is None:
+            return EgressAnswer(accepted=False, reason="nobody can be asked here")
         about = str(target)
         async with credential.asking.setdefault(about, anyio.Lock()):
             if about not in credential.answers:
                 question = Question(credential.command, target, judgement.rule, judgement.why)
                 with anyio.move_on_after(self.limits.ask_s):
-                    credential.answers[about] = await self.ask(question) is True
-            return credential.answers.get(about, False)
+                    credential.answers[about] = await ask(question)
+            nobody = EgressAnswer(accepted=False, reason="nobody answered in time")
+            return credential.answers.setdefault(about, nobody)
 
     async def _addresses(
         self, command: str, target: Target, judgement: Judgement

@@ -32,10 +32,12 @@ class Policy:
     Attributes:
         rules: The rules.
         flaws: Why files that may restrict could not be read; with any, what is allowed is asked.
+        unknown: What is decided where no rule speaks: deny or ask.
     """
 
     rules: tuple[NetworkRule, ...] = ()
     flaws: tuple[str, ...] = ()
+    unknown: Decision = "deny"
 
     def judge(self, target: Target) -> Judgement:
         """Decide about a target."""
@@ -45,6 +47,8 @@ class Policy:
             default=None,
         )
         if rule is None:
+            if self.unknown == "ask":
+                return Judgement("ask", "", "no rule speaks for it", "ask")
             mend = f"to allow it, add {target.rule_text!r} to `rules` of [network] in config.toml"
             return Judgement("deny", "", f"no rule allows it; {mend}")
         if rule.decision == "allow" and self.flaws:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import socket
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import anyio
+from anyio.abc import SocketListener
 
 from ferrule_network.connection import Connection, GoneError
 from ferrule_network.credentials import Credential, Credentials
@@ -67,11 +69,29 @@ class Proxy:
     @contextmanager
     def admit(self, command: str) -> Iterator[Credential]:
         """Let a command use the proxy for a while; its connections end with the block."""
-        credential = self._credentials.issue(command)
+        credential = self.issue(command)
         try:
             yield credential
         finally:
-            self._credentials.revoke(credential)
+            self.revoke(credential)
+
+    def issue(self, command: str) -> Credential:
+        """Let a command use the proxy until its credential is revoked."""
+        return self._credentials.issue(command)
+
+    def revoke(self, credential: Credential) -> None:
+        """End a command's use of the proxy with all its connections."""
+        self._credentials.revoke(credential)
+
+    def serve(self, link: socket.socket, credential: Credential) -> None:
+        """Take over a listening socket that one command alone can reach; ends with its credential.
+
+        Whoever connects is that command, whatever it shows.
+        """
+        if credential.is_over:
+            link.close()
+        else:
+            self._group.start_soon(self._listen_for, link, credential)
 
     async def listen_tcp(self, port: int = 0) -> int:
         """Listen on 127.0.0.1 and return the port."""
@@ -84,12 +104,23 @@ class Proxy:
         listener = await anyio.create_unix_listener(path, mode=0o600)
         self._start(listener)  # pyright: ignore[reportArgumentType]
 
+    async def _listen_for(self, link: socket.socket, credential: Credential) -> None:
+        with anyio.CancelScope() as scope:
+            credential.connections.add(scope)
+            if credential.is_over:
+                scope.cancel()
+            try:
+                listener = await SocketListener.from_socket(link)
+                await self._accept(listener, credential)
+            finally:
+                link.close()
+
     def _start(self, listener: Listener[SocketStream]) -> None:
         self._listeners.append(listener)
         for one in getattr(listener, "listeners", [listener]):
             self._group.start_soon(self._accept, one)
 
-    async def _accept(self, listener: anyio.abc.SocketListener) -> None:
+    async def _accept(self, listener: SocketListener, owner: Credential | None = None) -> None:
         """Take connections; where the system has no descriptor left, wait until one is free."""
         while True:
             try:
@@ -98,16 +129,16 @@ class Proxy:
                 _log.warning("the proxy could not take a connection: %s", error)
                 await anyio.sleep(_PAUSE_S)
                 continue
-            self._group.start_soon(self._serve, stream)
+            self._group.start_soon(self._serve, stream, owner)
 
-    async def _serve(self, stream: ByteStream) -> None:
+    async def _serve(self, stream: ByteStream, owner: Credential | None) -> None:
         """Serve one connection; whatever is wrong with it ends it and nothing else."""
         self._open += 1
         connection: Connection | None = None
         try:
             with anyio.CancelScope() as scope:
-                connection = Connection(stream, self._gate, self._credentials, scope)
-                if self._open > self._gate.limits.connections:
+                connection = Connection(stream, self._gate, self._credentials, scope, owner=owner)
+                if self._open > self._gate.limits.connections or not self._has_room(connection):
                     await stream.send(_FULL)
                 else:
                     await self._speak(connection)
@@ -123,6 +154,17 @@ class Proxy:
                 connection.release()
             with anyio.CancelScope(shield=True):
                 await anyio.aclose_forcefully(stream)
+
+    def _has_room(self, connection: Connection) -> bool:
+        """Count a connection whose owner is known from the start, as far as it may have more."""
+        owner = connection.owner
+        if owner is None:
+            return True
+        if owner.is_over or len(owner.connections) > self._gate.limits.per_command:
+            return False
+        connection.holders.add(owner)
+        owner.connections.add(connection.scope)
+        return True
 
     async def _speak(self, connection: Connection) -> None:
         connection.allow_time(self._gate.limits.head_s)

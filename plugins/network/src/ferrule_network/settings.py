@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ferrule_hookspecs.plugins import PluginContext
+    from ferrule_network.rule import Decision
 
 
 class Settings(NamedTuple):
@@ -29,21 +30,31 @@ class Settings(NamedTuple):
     reach: Reach
 
 
-def settings_of(context: PluginContext) -> Settings:
+def settings_of(
+    context: PluginContext, presets: Sequence[str] = (), rules: Sequence[str] = ()
+) -> Settings:
     """Read the configuration and the rule files of a session.
+
+    Args:
+        context: The session's.
+        presets: More presets that count.
+        rules: More rules that count, as lines.
 
     Raises:
         ConfigError: `[network]` holds something that cannot be used.
     """
     table = context.table("network")
     files = read_folders(rule_folders(context))
-    rules = [
-        *(rule for name in _texts(table, "presets") for rule in preset_rules(name)),
+    named = (*_texts(table, "presets"), *presets)
+    found = [
+        *(rule for name in dict.fromkeys(named) for rule in preset_rules(name)),
         *(parse_rule(line, "rules of [network]") for line in _texts(table, "rules")),
+        *(parse_rule(line, "the command's permissions") for line in rules),
         *files.rules,
     ]
     reach = reach_from(table.get("local_addresses", ()))
-    return Settings(Policy(tuple(rules), files.flaws), reach)
+    unknown: Decision = "ask" if table.get("unknown") == "ask" else "deny"
+    return Settings(Policy(tuple(found), files.flaws, unknown), reach)
 
 
 def _texts(table: Mapping[str, object], key: str) -> Sequence[str]:

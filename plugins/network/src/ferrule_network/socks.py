@@ -13,6 +13,7 @@ from ferrule_network.rule import Target
 from ferrule_network.tunnel import tunnel
 
 VERSION: Final = 5
+_NO_PASSWORD: Final = 0
 _USER_AND_PASSWORD: Final = 2
 _CONNECT: Final = 1
 _IPV4, _NAME, _IPV6 = 1, 3, 4
@@ -30,12 +31,17 @@ class _SocksError(Exception):
 
 async def serve_socks(connection: Connection) -> None:
     """Serve one SOCKS5 connection, its first byte still unread."""
-    shown = await _authenticate(connection)
-    if shown is None:
-        return
+    offered = await _methods(connection)
+    shown: tuple[str, str] | None = None
+    if connection.owner is not None and _NO_PASSWORD in offered:
+        await connection.stream.send(bytes((VERSION, _NO_PASSWORD)))
+    else:
+        shown = await _authenticate(connection, offered)
+        if shown is None:
+            return
     try:
         target = await _request(connection)
-        credential = connection.hold(*shown, target)
+        credential = connection.hold(shown, target)
         way = await connection.connect(target, credential)
     except _SocksError as error:
         await _reply(connection, error.code)
@@ -52,10 +58,14 @@ async def serve_socks(connection: Connection) -> None:
             await tunnel(connection, way, target, credential, connection.take())
 
 
-async def _authenticate(connection: Connection) -> tuple[str, str] | None:
-    """Read user and password; None where the client has none, after it was told."""
+async def _methods(connection: Connection) -> bytes:
     _, count = await connection.exactly(2)
-    if _USER_AND_PASSWORD not in await connection.exactly(count):
+    return await connection.exactly(count)
+
+
+async def _authenticate(connection: Connection, offered: bytes) -> tuple[str, str] | None:
+    """Read user and password; None where the client has none, after it was told."""
+    if _USER_AND_PASSWORD not in offered:
         await connection.stream.send(bytes((VERSION, 0xFF)))
         await connection.linger()
         return None
@@ -64,7 +74,8 @@ async def _authenticate(connection: Connection) -> tuple[str, str] | None:
     user = await connection.exactly(length)
     password = await connection.exactly((await connection.exactly(1))[0])
     shown = user.decode("utf-8", "replace"), password.decode("utf-8", "replace")
-    if version != 1 or connection.credentials.find(*shown) is None:
+    is_known = connection.owner is not None or connection.credentials.find(*shown) is not None
+    if version != 1 or not is_known:
         connection.gate.record(AuditEvent("refused", "", reason="the credential is nobody's"))
         await connection.stream.send(b"\x01\x01")
         await connection.linger()

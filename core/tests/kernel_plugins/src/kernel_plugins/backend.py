@@ -18,9 +18,10 @@ class StagedBackend:
 
     def probe(self):
         stage.backends.append(self.name)
-        return Capabilities(True, "a test backend", FEATURES)
+        return Capabilities(True, "a test backend", FEATURES - stage.unenforced)
 
     def prepare(self, policy, command):
+        stage.commands.append(command)
         return Launch(command.argv, command.env, command.cwd)
 
     def classify(self, policy, result):

@@ -45,6 +45,11 @@ def ferrule_recipes(context):
 
 
 @hookimpl
+def ferrule_egress(context):
+    return _called("ferrule_egress", context=context)
+
+
+@hookimpl
 def ferrule_tool_rewrite(call, turn):
     return _called("ferrule_tool_rewrite", call=call, turn=turn)
 

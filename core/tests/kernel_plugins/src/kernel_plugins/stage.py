@@ -23,6 +23,10 @@ closed: list[str] = []
 """What was closed, in order."""
 warmed: list[object] = []
 """What the provider was asked to prepare."""
+commands: list[object] = []
+"""Commands that the sandbox backend was given."""
+unenforced: set[str] = set()
+"""What the sandbox backend does not enforce."""
 waiting: list[object] = []
 """Events set when the tool `wait` has begun."""
 
@@ -30,5 +34,5 @@ waiting: list[object] = []
 def reset() -> None:
     """Forget everything."""
     parts = (turns, requests, reviews, review_requests, hooks, hook_calls, ran, faults, backends)
-    for each in (*parts, closed, warmed, waiting):
+    for each in (*parts, closed, warmed, waiting, commands, unenforced):
         each.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 
 from ferrule_hookspecs.permissions import AdditionalPermissions
-from ferrule_hookspecs.sandbox import Denial, WriteFile
+from ferrule_hookspecs.sandbox import Command, Denial, WriteFile
 from ferrule_hookspecs.tools import Requirement, Tool, ToolResult
 from kernel_plugins import stage
 
@@ -138,6 +138,27 @@ class Refused(Tool):
             denial = Denial("write", "it seems read-only", is_inferred=True)
             return ToolResult("failed", success=False, denial=denial)
         return ToolResult("ran")
+
+
+class RunCommand(Tool):
+    """Runs a program in the sandbox, to its end."""
+
+    name = "command"
+    parallel = True
+
+    async def run(self, call, context):
+        command = Command(tuple(call.arguments["argv"]), context.cwd, context.environment())
+        process = await context.sandbox.spawn(command)
+        for event in stage.waiting:
+            event.set()
+        try:
+            output = b""
+            while piece := await process.read():
+                output += piece
+            await process.wait()
+        finally:
+            process.kill()
+        return ToolResult(output.decode())
 
 
 class Background(Tool):

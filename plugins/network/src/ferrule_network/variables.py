@@ -1,0 +1,59 @@
+"""The environment variables by which programs find the proxy.
+
+Nearly every program knows some of these. `ALL_PROXY` names the proxy by http and not by SOCKS5,
+which the same port speaks, too: libraries such as httpx refuse to start where it names a SOCKS
+proxy and their optional part for it is not installed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from ferrule_network.credentials import Credential
+
+_BY_HTTP: Final = (
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "FTP_PROXY",
+    "WS_PROXY",
+    "WSS_PROXY",
+    "NPM_CONFIG_PROXY",
+    "NPM_CONFIG_HTTPS_PROXY",
+    "YARN_HTTP_PROXY",
+    "YARN_HTTPS_PROXY",
+    "BUNDLE_HTTP_PROXY",
+    "BUNDLE_HTTPS_PROXY",
+    "DOCKER_HTTP_PROXY",
+    "DOCKER_HTTPS_PROXY",
+    "PIP_PROXY",
+)
+_EXCEPTIONS: Final = ("NO_PROXY", "NPM_CONFIG_NOPROXY")
+_OWN_MACHINE: Final = "localhost,127.0.0.1,::1"
+_FLAGS: Final = {
+    "NODE_USE_ENV_PROXY": "1",  # Node.js looks at the others only with it
+    "ELECTRON_GET_USE_PROXY": "true",
+    "CODEX_NETWORK_PROXY_ACTIVE": "1",
+}
+
+
+def proxy_variables(credential: Credential, port: int, *, serves_loopback: bool) -> dict[str, str]:
+    """Name the proxy to a command.
+
+    Args:
+        credential: The command's.
+        port: The port on 127.0.0.1 that it finds the proxy at.
+        serves_loopback: Whether 127.0.0.1 means this machine's, by the proxy; else it means the
+            command's own, without it.
+    """
+    address = f"127.0.0.1:{port}"
+    url = credential.url("http", address)
+    exceptions = "" if serves_loopback else _OWN_MACHINE
+    named = dict.fromkeys(_BY_HTTP, url) | dict.fromkeys(_EXCEPTIONS, exceptions)
+    twins = {name.lower(): value for name, value in named.items()}
+    own = {
+        "FERRULE_NETWORK_PROXY": url,
+        "FERRULE_NETWORK_SOCKS": credential.url("socks5h", address),
+    }
+    return {**named, **twins, **_FLAGS, **own}
