@@ -51,9 +51,9 @@ def run(request, backend, place, policy):
 
     usual = policy()
 
-    def run(*argv, policy=usual, env=None):
+    def run(*argv, policy=usual, env=None, door=None):
         env = {"PATH": "/usr/bin:/bin"} if env is None else env
-        command = Command(argv, str(place / "workspace"), env)
+        command = Command(argv, str(place / "workspace"), env, door=door)
         if request.param == "root" or os.geteuid() != 0:
             return complete(backend, policy, command)
         return as_user(lambda: _in_a_session(new_backend(place), policy, command))

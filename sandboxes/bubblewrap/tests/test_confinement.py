@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+from ferrule_confinement.landlock import SCOPES_SINCE, landlock_version
 from ferrule_hookspecs.errors import PolicyUnenforceableError, SandboxUnavailableError
 from ferrule_hookspecs.sandbox import Command, ResolvedPolicy
 from ferrule_testkit.tracing import TRACE_CHILD
@@ -168,11 +169,6 @@ def test_death_by_signal_is_seen(run):
     assert run("sh", "-c", "kill -SEGV $$").returncode == 128 + signal.SIGSEGV
 
 
-def test_no_descriptor_leaks_into_the_command(run):
-    ended = run("sh", "-c", "ls /proc/self/fd | wc -l")
-    assert ended.stdout.strip() == "4"  # the fourth is the folder that ls reads
-
-
 def test_daemons_end_with_the_command(python):
     code = """
 import os, sys
@@ -329,3 +325,34 @@ def test_a_hidden_program_is_named(run, policy, place):
 def test_a_debugger_may_trace_its_own_processes_when_that_is_granted(python, policy):
     assert python(TRACE_CHILD).stdout == "-1 -1 b''\n"
     assert python(TRACE_CHILD, policy=policy(debugging=True)).stdout == "0 0 4 b'word'\n"
+
+
+def test_abstract_sockets_of_the_machine_are_out_of_reach_with_a_network(python, policy):
+    if landlock_version() < SCOPES_SINCE:
+        pytest.skip("needs Linux 6.12")
+    code = """
+import socket, sys
+own = socket.socket(socket.AF_UNIX)
+own.bind("\\0ferrule-own")
+own.listen()
+for name in ("own", sys.argv[1]):
+    try:
+        socket.socket(socket.AF_UNIX).connect(f"\\0ferrule-{name}")
+        print("open")
+    except OSError as error:
+        print(error.strerror)
+"""
+    with socket.socket(socket.AF_UNIX) as server:
+        name = f"test-{os.getpid()}"
+        server.bind(f"\0ferrule-{name}")
+        server.listen()
+
+        ended = python(code, name, policy=policy(network=True))
+
+    assert ended.stdout == "open\nOperation not permitted\n"
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_no_descriptor_leaks_into_the_command(run, policy, network):
+    ended = run("sh", "-c", "ls /proc/self/fd | wc -l", policy=policy(network=network))
+    assert ended.stdout.strip() == "4"  # the fourth is the folder that ls reads

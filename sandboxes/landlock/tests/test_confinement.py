@@ -8,11 +8,12 @@ import subprocess
 
 import pytest
 
+from ferrule_confinement.landlock import landlock_version
 from ferrule_hookspecs.errors import PolicyUnenforceableError, SandboxUnavailableError
 from ferrule_hookspecs.sandbox import Command, ResolvedPolicy
 from ferrule_sandbox_landlock.backend import LandlockBackend
 from ferrule_sandbox_landlock.grants import grant_policy
-from ferrule_sandbox_landlock.ruleset import Ruleset, landlock_version
+from ferrule_sandbox_landlock.ruleset import Ruleset
 from ferrule_testkit.confinement import NOBODY
 from ferrule_testkit.tracing import ATTACH, TRACE_CHILD
 

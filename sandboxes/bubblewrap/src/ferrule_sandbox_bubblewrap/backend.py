@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ferrule_confinement.control_groups import bounds_processes, remove_groups
@@ -20,10 +21,12 @@ from ferrule_sandbox_bubblewrap.arguments import (
     sandbox_arguments,
 )
 from ferrule_sandbox_bubblewrap.command_signals import forward_signal
+from ferrule_sandbox_bubblewrap.doors import Doors
 from ferrule_sandbox_bubblewrap.foreground import foreground_argv
 from ferrule_sandbox_bubblewrap.host_sockets import host_sockets, service_folders
 from ferrule_sandbox_bubblewrap.limits import Bounds, bounds_for
 from ferrule_sandbox_bubblewrap.probe import Finding, examine
+from ferrule_sandbox_bubblewrap.scoped_start import ScopedStart, is_scopable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,6 +54,7 @@ _ENFORCED: Final[frozenset[Feature]] = frozenset(
         "seccomp",
         "proc_sys",
         "readable_roots",
+        "door",
     )
 )
 
@@ -65,6 +69,7 @@ class BubblewrapBackend:
         self._context = context
         self._finding: Finding | None = None
         self._watchdog = Watchdog()
+        self._doors = Doors()
         self._filters: dict[Refusals, int] = {}
 
     def probe(self) -> Capabilities:
@@ -116,6 +121,7 @@ class BubblewrapBackend:
     def close(self) -> None:
         """Do what `aclose` does where no event loop runs."""
         self._watchdog.close()
+        self._doors.close()
         remove_groups()
         atexit.unregister(self.close)
         while self._filters:
@@ -132,29 +138,32 @@ class BubblewrapBackend:
 
     def _confined(self, program: str, policy: ResolvedPolicy, command: Command) -> Launch:
         guard, view = self._protect(policy)
-        bounds: Bounds | None = None
-        opened: list[int] = []
+        run = _Run(guard, self._watchdog)
         try:
-            bounds = bounds_for(policy)
+            bounds = run.bounds = bounds_for(policy)
+            if command.door is not None and not policy.network:
+                bounds.opening = partial(self._doors.open, command.door)
             bounds.open()
-            opened.append(self._filter_copy(policy))
+            run.opened.append(self._filter_copy(policy))
             words = sandbox_arguments(policy, command.cwd, view)
             words += environment_arguments(policy, command.env)
-            words += ["--seccomp", str(opened[0])]
+            words += ["--seccomp", str(run.opened[0])]
             words += ["--info-fd", str(bounds.info), "--block-fd", str(bounds.gate)]
             if not command.tty:
                 words.append("--new-session")
-            opened.append(_argument_file(words))
+            run.opened.append(_argument_file(words))
+            if policy.network and is_scopable(program):
+                run.scope = ScopedStart()
         except BaseException:
-            _Run(guard, bounds, opened, self._watchdog).cleanup()
+            run.cleanup()
             raise
-        run = _Run(guard, bounds, opened, self._watchdog)
+        start = (program,) if run.scope is None else run.scope.argv(program)
         argv = foreground_argv(command.argv) if command.tty else command.argv
         return Launch(
-            argv=(program, "--args", str(opened[1]), "--", *argv),
+            argv=(*start, "--args", str(run.opened[1]), "--", *argv),
             env={},
             cwd="/",
-            pass_fds=(*opened, bounds.info, bounds.gate),
+            pass_fds=run.passed,
             started=run.started,
             cleanup=run.cleanup,
             forward_signal=forward_signal,
@@ -190,32 +199,52 @@ class BubblewrapBackend:
 class _Run:
     """What one command holds, and how it is given back."""
 
-    def __init__(
-        self, guard: Guard, bounds: Bounds | None, opened: list[int], watchdog: Watchdog
-    ) -> None:
+    def __init__(self, guard: Guard, watchdog: Watchdog) -> None:
         self._guard = guard
-        self._bounds = bounds
-        self._opened = opened
         self._watchdog = watchdog
+        self.bounds: Bounds | None = None
+        self.scope: ScopedStart | None = None
+        self.opened: list[int] = []
+
+    @property
+    def passed(self) -> tuple[int, ...]:
+        """What the command's start inherits."""
+        pipes = () if self.bounds is None else (self.bounds.info, self.bounds.gate)
+        return (*self.opened, *pipes, *(() if self.scope is None else self.scope.passed))
 
     def started(self) -> None:
         self._close_files()
-        if self._bounds is not None:
-            self._bounds.started()
+        if self.scope is not None:
+            self.scope.started()
+        if self.bounds is not None:
+            self.bounds.started()
 
     def cleanup(self) -> None:
         """Take the stand-ins away.
 
         Raises:
-            SandboxUnavailableError: Something protected was removed or changed during the run.
+            SandboxUnavailableError: Something protected was removed or changed during the run, or
+                the command could not be confined and did not run.
         """
         self._close_files()
-        if self._bounds is not None:
-            self._bounds.close()
+        if self.bounds is not None:
+            self.bounds.close()
+        door_failure = "" if self.bounds is None else self.bounds.failure
+        failure = None if self.scope is None else self.scope.close()
         links = dict(self._guard.links)
         tampered = self._guard.release()
         for path, target in links.items():
             self._watchdog.forget("l", f"{path}//{target}")
+        if door_failure:
+            raise SandboxUnavailableError(
+                f"the way to the managed network cannot be made ({door_failure}); the command did"
+                " not run; without [network] enabled commands run without any network"
+            )
+        if failure is not None:
+            raise SandboxUnavailableError(
+                f"abstract sockets of this machine cannot be kept out of the sandbox ({failure});"
+                " the command did not run"
+            )
         if tampered:
             raise SandboxUnavailableError(
                 f"{', '.join(tampered)}: the protection was removed while the command ran;"
@@ -223,8 +252,8 @@ class _Run:
             )
 
     def _close_files(self) -> None:
-        while self._opened:
-            os.close(self._opened.pop())
+        while self.opened:
+            os.close(self.opened.pop())
 
 
 def _argument_file(words: Sequence[str]) -> int:

@@ -9,11 +9,11 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from ferrule_confinement.control_groups import bounds_processes
+from ferrule_confinement.landlock import SCOPES_SINCE, landlock_version
 from ferrule_confinement.seccomp import is_supported
 from ferrule_hookspecs.hooks import Check
 from ferrule_sandbox_bubblewrap.host_facts import (
     HostFacts,
-    landlock_version,
     read_facts,
     seccomp_actions,
 )
@@ -183,8 +183,13 @@ def _groups(facts: HostFacts) -> Check:
 
 
 def _landlock() -> Check:
-    version = landlock_version()
+    name, version = "sandbox.landlock", landlock_version()
     if not version:
-        text = "Linux offers no Landlock; bubblewrap does not need it"
-        return Check("sandbox.landlock", "skip", text)
-    return Check("sandbox.landlock", "ok", f"Linux offers Landlock {version}")
+        text = "Linux offers no Landlock; with the network on, abstract sockets stay in reach"
+        return Check(name, "skip", text)
+    if version < SCOPES_SINCE:
+        text = (
+            f"Linux offers Landlock {version}; with the network on, abstract sockets stay in reach"
+        )
+        return Check(name, "ok", text)
+    return Check(name, "ok", f"Linux offers Landlock {version}, and abstract sockets are kept out")

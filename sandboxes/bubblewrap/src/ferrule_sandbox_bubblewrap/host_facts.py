@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import platform
 from typing import Final, NamedTuple
 
 _SYSCTL: Final = "/proc/sys/"
-_LANDLOCK_CREATE_RULESET: Final = 444
-_ASK_FOR_VERSION: Final = 1
 _CONTAINER_MARKS: Final = ("/.dockerenv", "/run/.containerenv")
 _CONTAINER_GROUPS: Final = ("docker", "kubepods", "containerd", "lxc", "libpod")
 
@@ -44,13 +41,6 @@ def read_facts() -> HostFacts:
         is_container=_is_container(),
         is_root=os.geteuid() == 0,
     )
-
-
-def landlock_version() -> int:
-    """Return the version of Landlock's interface; 0 where there is none."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    version = libc.syscall(_LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), _ASK_FOR_VERSION)
-    return max(int(version), 0)
 
 
 def seccomp_actions() -> tuple[str, ...]:

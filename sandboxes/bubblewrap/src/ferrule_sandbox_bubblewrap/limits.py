@@ -16,8 +16,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ferrule_confinement.control_groups import ControlGroup, give_back, take_groups
+from ferrule_sandbox_bubblewrap.doors import DoorError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ferrule_hookspecs.sandbox import ResolvedPolicy
 
 _INFO_SIZE: Final = 4096
@@ -30,6 +33,8 @@ class Bounds:
     Attributes:
         info: What bubblewrap writes the process's number to.
         gate: What bubblewrap waits on.
+        opening: Makes the way to the network, given the process and its network namespace.
+        failure: Why the command was not started; empty where it was.
     """
 
     processes: int | None
@@ -37,6 +42,8 @@ class Bounds:
     groups: list[ControlGroup] = field(default_factory=list[ControlGroup])
     info: int = -1
     gate: int = -1
+    opening: Callable[[int, int | None], None] | None = None
+    failure: str = ""
     _info_end: int = -1
     _gate_end: int = -1
 
@@ -66,11 +73,18 @@ class Bounds:
             while not text.endswith(b"}\n") and (piece := os.read(self._info_end, _INFO_SIZE)):
                 text += piece
             if text:
-                pid = int(json.loads(text)["child-pid"])
+                facts = json.loads(text)
+                pid = int(facts["child-pid"])
                 self._bound(pid)
+                if self.opening is not None:
+                    self.opening(pid, facts.get("net-namespace"))
                 os.write(self._gate_end, b"x")
         except (BrokenPipeError, ProcessLookupError):
             pass  # it has ended already, for a reason of its own
+        except DoorError as error:
+            self.failure = str(error)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         except (OSError, ValueError):
             if pid:  # bubblewrap would go on at the end of the pipe, and without its bounds
                 with contextlib.suppress(ProcessLookupError):

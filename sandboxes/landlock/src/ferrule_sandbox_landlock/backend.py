@@ -11,6 +11,7 @@ from ferrule_confinement.control_groups import (
     remove_groups,
     take_groups,
 )
+from ferrule_confinement.landlock import landlock_version
 from ferrule_confinement.program import find_program
 from ferrule_confinement.scratch import has_scratch, with_scratch
 from ferrule_confinement.seccomp import Refusals
@@ -20,10 +21,11 @@ from ferrule_sandbox_landlock.confined_start import confined_start
 from ferrule_sandbox_landlock.grants import grant_policy
 from ferrule_sandbox_landlock.private_scratch import make_scratch, remove_scratch
 from ferrule_sandbox_landlock.probe import examine
-from ferrule_sandbox_landlock.ruleset import TRUNCATE_SINCE, Ruleset, landlock_version
+from ferrule_sandbox_landlock.ruleset import TRUNCATE_SINCE, Ruleset
 
 if TYPE_CHECKING:
     from ferrule_confinement.control_groups import ControlGroup
+    from ferrule_confinement.starter import Starter
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.sandbox import (
         Command,
@@ -32,12 +34,10 @@ if TYPE_CHECKING:
         FileSystem,
         ResolvedPolicy,
     )
-    from ferrule_sandbox_landlock.starter import Starter
 
 _ENFORCED: Final[frozenset[Feature]] = frozenset(
     ("filesystem", "deny_read", "network", "seccomp", "proc_sys", "readable_roots")
 )
-_REPORT_SIZE: Final = 64
 
 
 class LandlockBackend:
@@ -164,7 +164,6 @@ class _Run:
         }
         self.passed += members.values()
         self._report, theirs = os.pipe()
-        os.set_blocking(self._report, False)
         self.passed.append(theirs)
         self._starter = confined_start(policy, ruleset.descriptor, members, refusals)
         self.executable = self._starter.open(theirs)
@@ -195,13 +194,10 @@ class _Run:
 
     def _failure(self) -> str | None:
         """Read what the starter reported, once."""
-        if self._report == -1:
+        report, self._report = self._report, -1
+        if report == -1:
             return None
-        try:
-            report = os.read(self._report, _REPORT_SIZE)
-        except BlockingIOError:  # something that was never started holds the other end
-            report = b""
-        finally:
-            os.close(self._report)
-            self._report = -1
-        return None if self._starter is None else self._starter.explain(report)
+        if self._starter is None:
+            os.close(report)
+            return None
+        return self._starter.read_report(report)

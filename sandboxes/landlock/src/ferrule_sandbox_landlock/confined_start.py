@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from ferrule_confinement.seccomp import filter_program
-from ferrule_sandbox_landlock.starter import Data, Filter, Starter
+from ferrule_confinement.starter import Data, Filter, Starter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

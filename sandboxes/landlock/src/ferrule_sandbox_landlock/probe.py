@@ -6,10 +6,10 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from ferrule_confinement.landlock import landlock_version
 from ferrule_confinement.seccomp import is_supported
 from ferrule_hookspecs.errors import SandboxUnavailableError
 from ferrule_hookspecs.sandbox import Command, ResolvedPolicy
-from ferrule_sandbox_landlock.ruleset import landlock_version
 
 if TYPE_CHECKING:
     from ferrule_hookspecs.sandbox import Launch

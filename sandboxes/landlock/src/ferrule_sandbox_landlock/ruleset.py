@@ -1,4 +1,4 @@
-"""Landlock's three system calls, and what each version of it can restrict.
+"""Rulesets of Landlock, and what each version of it can restrict.
 
 A ruleset names the rights it handles; what it handles is refused everywhere but below the paths it
 grants it for. A right granted for a folder holds for all that lies in it: there is no taking away.
@@ -6,16 +6,11 @@ grants it for. A right granted for a folder holds for all that lies in it: there
 
 from __future__ import annotations
 
-import ctypes
 import os
 import stat
-import struct
-from functools import cache
 from typing import Final
 
-_CREATE, _ADD = 444, 445
-_VERSION_FLAG: Final = 1
-_PATH_BENEATH: Final = 1
+from ferrule_confinement.landlock import add_path, create_ruleset, landlock_version
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _REMOVE_DIR, _REMOVE_FILE, _MAKE_CHAR, _MAKE_DIR = 1 << 4, 1 << 5, 1 << 6, 1 << 7
@@ -32,16 +27,7 @@ USE_DEVICE: Final = READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV
 _ALL_RIGHTS: Final = (1 << 16) - 1
 _FILE_RIGHTS: Final = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 _FIRST_WITH: Final = {2: _REFER, 3: TRUNCATE, 5: IOCTL_DEV}
-_BIND_TCP, _CONNECT_TCP = 1 << 0, 1 << 1
-_SCOPE_ABSTRACT_SOCKETS, _SCOPE_SIGNALS = 1 << 0, 1 << 1
-_NETWORK_SINCE, _SCOPES_SINCE, TRUNCATE_SINCE = 4, 6, 3
-
-
-@cache
-def landlock_version() -> int:
-    """The version of Landlock's interface; 0 where the kernel has none or it is switched off."""
-    version = _system_call(_CREATE, None, 0, _VERSION_FLAG)
-    return max(version, 0)
+TRUNCATE_SINCE: Final = 3
 
 
 class Ruleset:
@@ -59,7 +45,7 @@ class Ruleset:
         """
         self.version = landlock_version() if version is None else version
         self._handled = _known_rights(self.version)
-        self.descriptor = _create(self._handled, self.version, network=network)
+        self.descriptor = create_ruleset(self._handled, self.version, network=network)
 
     def grant(self, path: str, rights: int) -> None:
         """Grant rights for a path and all below it; one that is gone by now is passed over."""
@@ -73,7 +59,8 @@ class Ruleset:
                 return  # a link is followed to something that has rights of its own
             if not stat.S_ISDIR(mode):
                 rights &= _FILE_RIGHTS
-            self._add(opened, rights & self._handled)
+            if rights & self._handled:
+                add_path(self.descriptor, opened, rights & self._handled)
         finally:
             os.close(opened)
 
@@ -83,11 +70,6 @@ class Ruleset:
             os.close(self.descriptor)
             self.descriptor = -1
 
-    def _add(self, opened: int, rights: int) -> None:
-        rule = struct.pack("=Qi", rights, opened)
-        if rights and _system_call(_ADD, self.descriptor, _PATH_BENEATH, rule, 0) < 0:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-
 
 def _known_rights(version: int) -> int:
     rights = _ALL_RIGHTS
@@ -95,31 +77,3 @@ def _known_rights(version: int) -> int:
         if version < first:
             rights &= ~right
     return rights
-
-
-def _create(handled: int, version: int, *, network: bool) -> int:
-    """Create a ruleset; the kernel refuses fields that its version does not have."""
-    attributes = struct.pack("=Q", handled)
-    if version >= _NETWORK_SINCE:
-        attributes += struct.pack("=Q", 0 if network else _BIND_TCP | _CONNECT_TCP)
-    if version >= _SCOPES_SINCE:
-        attributes += struct.pack("=Q", _SCOPE_ABSTRACT_SOCKETS | _SCOPE_SIGNALS)
-    descriptor = _system_call(_CREATE, attributes, len(attributes), 0)
-    if descriptor < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return descriptor
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    library = ctypes.CDLL(None, use_errno=True)
-    library.syscall.restype = ctypes.c_long
-    return library
-
-
-def _system_call(number: int, *arguments: int | bytes | None) -> int:
-    """Call the kernel; the numbers of Landlock's calls are the same on every architecture."""
-    converted = [
-        ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments
-    ]
-    return _library().syscall(ctypes.c_long(number), *converted)

@@ -9,8 +9,8 @@ import subprocess
 
 import pytest
 
-from ferrule_sandbox_landlock.machine_code import CODE, LISTINGS
-from ferrule_sandbox_landlock.starter import Data, Starter
+from ferrule_confinement.machine_code import CODE, LISTINGS
+from ferrule_confinement.starter import Data, Starter
 
 DUMPERS = {
     "x86_64": ["objdump", "-D", "-b", "binary", "-m", "i386:x86-64", "-M", "intel"],
@@ -82,8 +82,7 @@ def start(request):
         )
         os.close(theirs)
         os.close(opened)
-        with os.fdopen(ours, "rb") as report:
-            return ended, starter.explain(report.read())
+        return ended, starter.read_report(ours)
 
     return start
 

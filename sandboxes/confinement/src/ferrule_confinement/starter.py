@@ -16,8 +16,8 @@ import struct
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from ferrule_confinement.machine_code import CALL, CODE, FACTS
 from ferrule_confinement.sealed_file import sealed_file
-from ferrule_sandbox_landlock.machine_code import CALL, CODE, FACTS
 
 _BASE: Final = 0x400000
 _PAGE: Final = 0x10000  # the largest page of either architecture
@@ -26,6 +26,7 @@ _MACHINE_NUMBERS: Final = {"x86_64": 62, "aarch64": 183}
 _LOADED, _STACK, _READ, _WRITE, _EXECUTE = 1, 0x6474E551, 4, 2, 1
 _MFD_EXEC: Final = 0x10
 _WORD: Final = 8
+_REPORT_SIZE: Final = 64
 
 # Number on x86_64, number on aarch64.
 _NUMBERS: Final = {
@@ -117,8 +118,18 @@ class Starter:
         finally:
             os.close(made)
 
-    def explain(self, report: bytes) -> str | None:
-        """Say what a report means; None when there is none."""
+    def read_report(self, descriptor: int) -> str | None:
+        """Say what was reported, once the program is gone; closes our end of the pipe."""
+        os.set_blocking(descriptor, False)
+        try:
+            report = os.read(descriptor, _REPORT_SIZE)
+        except BlockingIOError:  # something that was never started holds the other end
+            report = b""
+        finally:
+            os.close(descriptor)
+        return self._explain(report)
+
+    def _explain(self, report: bytes) -> str | None:
         if not report:
             return None
         address, answer = struct.unpack_from("<2q", report)
