@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from ferrule.config.tables import table_at, texts
@@ -35,6 +36,14 @@ class Offer(NamedTuple):
 
     plugin: str
     recipe: Recipe
+
+
+class RecipePaths(NamedTuple):
+    """The paths a recipe means here, absolute; they need not exist."""
+
+    writable: Sequence[str]
+    readable: Sequence[str]
+    unix_sockets: Sequence[str]
 
 
 class RecipeBook:
@@ -80,13 +89,27 @@ class RecipeBook:
             return dict(environment)
         alone = {*kept, *self._of_the_user}
         added = {
-            name: self._expanded(text, recipe, environment).strip()
+            name: value
             for recipe in self.recipes
             if self._is_open(policy, recipe)
-            for name, text in recipe.environment
+            for name, value in self.variables_of(recipe, environment).items()
             if name not in alone
         }
         return {**environment, **added}
+
+    def variables_of(
+        self, recipe: Recipe, environment: Mapping[str, str] = MappingProxyType({})
+    ) -> dict[str, str]:
+        """Return the variables that a recipe sets in an environment."""
+        return {
+            name: self._expanded(text, recipe, environment).strip()
+            for name, text in recipe.environment
+        }
+
+    def paths_of(self, recipe: Recipe) -> RecipePaths:
+        """Return the paths that a recipe means on this machine."""
+        named = (recipe.writable, recipe.readable, recipe.unix_sockets)
+        return RecipePaths(*(self._paths(each, recipe) for each in named))
 
     @property
     def presets(self) -> tuple[str, ...]:
@@ -136,13 +159,14 @@ class RecipeBook:
         return [os.path.normpath(path) for path in expanded if os.path.isabs(path)]
 
     def _with_recipe(self, policy: ResolvedPolicy, recipe: Recipe) -> ResolvedPolicy:
-        readable = {os.path.realpath(path) for path in self._paths(recipe.readable, recipe)}
-        sockets = [os.path.realpath(path) for path in self._paths(recipe.unix_sockets, recipe)]
+        paths = self.paths_of(recipe)
+        readable = {os.path.realpath(path) for path in paths.readable}
+        sockets = [os.path.realpath(path) for path in paths.unix_sockets]
         policy = policy._replace(
             deny_read=tuple(place for place in policy.deny_read if place not in readable),
             unix_sockets=tuple(dict.fromkeys((*policy.unix_sockets, *sockets))),
         )
-        for folder in self._paths(recipe.writable, recipe):
+        for folder in paths.writable:
             policy = self._with_folder(policy, folder, recipe)
         return policy
 

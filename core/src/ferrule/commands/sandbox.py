@@ -13,8 +13,9 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
+from ferrule.backend_choice import choose_backend
 from ferrule.cli import call_command
 from ferrule.environment import command_environment
 from ferrule.lineage import (
@@ -26,6 +27,7 @@ from ferrule.lineage import (
     strays,
 )
 from ferrule.policy import mode_to_policy, resolve_policy
+from ferrule.recipes import RecipeBook, configured_recipes
 from ferrule.sandbox_words import find_word, words_help
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.host import ConfigRequest
@@ -35,9 +37,11 @@ from ferrule_hookspecs.sandbox import Command
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Mapping
     from types import FrameType
 
     from ferrule.host import LocalHost
+    from ferrule.manager import PluginManager
     from ferrule_hookspecs.host import Host
     from ferrule_hookspecs.sandbox import Capabilities, Launch, ResolvedPolicy, SandboxBackend
 
@@ -113,7 +117,32 @@ def _parse(argv: Sequence[str], host: LocalHost) -> Namespace:
     return arguments
 
 
-def _run(arguments: Namespace, cwd: str, host: Host) -> int:
+class Confinement(NamedTuple):
+    """What a command gets: a backend, the policy it enforces, and an environment."""
+
+    backend: SandboxBackend
+    policy: ResolvedPolicy
+    environment: Mapping[str, str]
+
+    def launch(self, words: Sequence[str], cwd: str) -> Launch:
+        """Prepare a command."""
+        return self.backend.prepare(self.policy, Command(tuple(words), cwd, self.environment))
+
+    def close(self) -> None:
+        """Close the backend; an event loop is started only for one that has to wait."""
+        closing = self.backend.aclose()
+        try:
+            closing.send(None)
+        except StopIteration:
+            return
+        except RuntimeError:  # it needs an event loop
+            import asyncio
+
+            asyncio.run(self.backend.aclose())
+
+
+def confine(arguments: Namespace, cwd: str, host: Host) -> Confinement:
+    """Read the configuration and find what it makes of the options."""
     flags: dict[str, object] = {}
     if arguments.sandbox:
         flags["sandbox_mode"] = arguments.sandbox
@@ -122,42 +151,61 @@ def _run(arguments: Namespace, cwd: str, host: Host) -> int:
     config = host.config(
         ConfigRequest(cwd, profile=arguments.profile, overrides=arguments.config, flags=flags)
     )
-    policy = resolve_policy(
-        mode_to_policy(config.values, None),
-        cwd,
-        environ=host.environ,
-        home=host.home,
-        extra_roots=[os.path.join(cwd, root) for root in arguments.add_dir],
-        deny_read=arguments.deny_read,
+    context = PluginContext(
+        host.home, config.values, cwd, environ=host.environ, project_root=config.project_root
     )
-    context = PluginContext(host.home, config.values, cwd, environ=host.environ)
-    backend = _backend(cast("LocalHost", host), context, policy)
+    manager = _manager(cast("LocalHost", host), config.values)
+    book = _recipes(manager, context)
+    wanted = mode_to_policy(config.values, None)
+    policy = book.opened(
+        resolve_policy(
+            wanted,
+            cwd,
+            environ=host.environ,
+            home=host.home,
+            extra_roots=[os.path.join(cwd, root) for root in arguments.add_dir],
+            deny_read=arguments.deny_read,
+        )
+    )
+    name = str(config.values.get("sandbox_backend") or "auto")
+    environment = command_environment(config.values, host.environ)
+    if not policy.network:
+        environment["FERRULE_SANDBOX_NETWORK_DISABLED"] = "1"
+        environment["CODEX_SANDBOX_NETWORK_DISABLED"] = "1"
+    backend = choose_backend(manager, name, context, policy, warn)
+    return Confinement(backend, policy, book.environment(policy, environment))
+
+
+def _run(arguments: Namespace, cwd: str, host: Host) -> int:
+    confinement = confine(arguments, cwd, host)
     try:
+        found = confinement.backend.probe()
         if arguments.json_probe:
-            return _show(backend.name, backend.probe())
-        if policy.unconfined:
-            _warn(backend.probe().reason)
-        environment = command_environment(config.values, host.environ)
-        if not policy.network:
-            environment["FERRULE_SANDBOX_NETWORK_DISABLED"] = "1"
-            environment["CODEX_SANDBOX_NETWORK_DISABLED"] = "1"
-        wanted = Command(tuple(arguments.command), cwd, environment)
-        return _attend(backend.prepare(policy, wanted))
+            return _show(confinement.backend.name, found)
+        if confinement.policy.unconfined:
+            warn(found.reason)
+        return attend(confinement.launch(arguments.command, cwd))
     finally:
-        _close(backend)
+        confinement.close()
 
 
-def _backend(host: LocalHost, context: PluginContext, policy: ResolvedPolicy) -> SandboxBackend:
-    from ferrule.backend_choice import choose_backend
+def _manager(host: LocalHost, values: Mapping[str, object]) -> PluginManager:
     from ferrule.manager import PluginManager
 
-    manager = PluginManager(host.index, context.config, report=_warn)
-    name = str(context.config.get("sandbox_backend") or "auto")
-    return choose_backend(manager, name, context, policy, _warn)
+    return PluginManager(host.index, values, report=warn)
 
 
-def _attend(launch: Launch) -> int:
-    """Start a command, hand signals on to it, and wait for its end."""
+def _recipes(manager: PluginManager, context: PluginContext) -> RecipeBook:
+    """Find the recipes; an event loop is started only where the configuration names any."""
+    if not context.config.get("sandbox_recipes"):
+        return RecipeBook((), context)
+    import anyio
+
+    return anyio.run(configured_recipes, manager.hooks, context)
+
+
+def attend(launch: Launch) -> int:
+    """Start a command, hand signals on to it, and wait for its end; returns its exit code."""
     child: subprocess.Popen[bytes] | None = None
     early: list[int] = []
 
@@ -223,22 +271,9 @@ def _clean(launch: Launch) -> bool:
         if launch.cleanup is not None:
             launch.cleanup()
     except FerruleError as error:
-        _warn(str(error))
+        warn(str(error))
         return False
     return True
-
-
-def _close(backend: SandboxBackend) -> None:
-    """Close a backend; an event loop is started only for one that has something to wait for."""
-    closing = backend.aclose()
-    try:
-        closing.send(None)
-    except StopIteration:
-        return
-    except RuntimeError:  # it needs an event loop
-        import asyncio
-
-        asyncio.run(backend.aclose())
 
 
 def _show(name: str, found: Capabilities) -> int:
@@ -264,5 +299,6 @@ def _open_standard_streams() -> None:
     os.close(descriptor)
 
 
-def _warn(text: str) -> None:
+def warn(text: str) -> None:
+    """Tell the user something that does no harm."""
     sys.stderr.write(f"warning: {text}\n")
