@@ -93,6 +93,7 @@ def confined(
         environ=parts.context.environ,
         home=parts.home,
         extra_roots=settings.extra_roots,
+        config=parts.context.config,
     )
     held = parts.grants.held(settings.sandbox_policy, turn_id)
     policy = widened(parts.recipes.opened(policy), merged((held, granted)), parts.home)
@@ -130,7 +131,9 @@ class CallContext:
     def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         """The environment for a command, with the session's policy applied."""
         context = self._parts.context
-        environment = command_environment(context.config, context.environ, extra)
+        environment = command_environment(
+            context.config, context.environ, extra, self._parts.settings.sandbox_policy
+        )
         environment["FERRULE_THREAD_ID"] = environment["CODEX_THREAD_ID"] = self.thread_id
         if not self.sandbox.policy.network and not self.sandbox.policy.unconfined:
             environment["FERRULE_SANDBOX_NETWORK_DISABLED"] = "1"

@@ -98,11 +98,25 @@ def permissions_text(settings: Settings) -> str:
     network = "The network can be used." if has_network(policy) else "There is no network."
     lines = [
         "<permissions>",
-        f"Sandbox: {policy['type']}. {_SANDBOX_TEXT[policy['type']]} {network}",
+        f"Sandbox: {policy['type']}. {_sandbox_text(policy)} {network}",
         f"Approvals: {approval}. {_APPROVAL_TEXT[approval]}",
         "</permissions>",
     ]
     return "\n".join(lines)
+
+
+def _sandbox_text(policy: SandboxPolicy) -> str:
+    """Say what a policy lets commands do; of a profile in its own words, entry by entry."""
+    if policy["type"] != "permissionProfile":
+        return _SANDBOX_TEXT[policy["type"]]
+    said = [
+        f"Files can be read and written as the permission profile {policy['id']} says:",
+        *(f"{entry['path']}: {entry['access']};" for entry in policy.get("entries", ())),
+        "the most exact entry counts. Version-control hooks and configuration stay read-only.",
+    ]
+    if rules := policy.get("networkRules"):
+        said.append(f"Rules about the network: {'; '.join(rules)}.")
+    return " ".join(said)
 
 
 def environment_text(settings: Settings) -> str:

@@ -16,6 +16,8 @@ from ferrule.config.tables import Table, is_table, table_at, texts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from ferrule_hookspecs.policies import SandboxPolicy
+
 _CORE: Final = frozenset(
     {"HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"}
     # Windows programs do not start without these.
@@ -44,6 +46,7 @@ def command_environment(
     values: Mapping[str, object],
     environ: Mapping[str, str],
     extra: Mapping[str, str] | None = None,
+    sandbox: SandboxPolicy | None = None,
 ) -> dict[str, str]:
     """Build the environment of one command.
 
@@ -51,16 +54,21 @@ def command_environment(
         values: The effective configuration.
         environ: The kernel's own environment.
         extra: Variables the tool adds; they win.
+        sandbox: A permission profile may leave out more, and set others.
     """
+    profile = _profile(sandbox)
     policy = _policy(values)
     names = _inherited(policy.get("inherit", "all"), environ)
     keeps_secrets = policy.get("ignore_default_excludes") is True
     unwanted = [*_INJECTIONS, *texts(policy.get("exclude")), *(() if keeps_secrets else _SECRETS)]
+    unwanted += texts(profile.get("exclude"))
     kept = {name: environ[name] for name in names if not _matches(name, unwanted)}
-    added = {name: str(value) for name, value in table_at(policy, "set").items()}
+    tables = (table_at(policy, "set"), table_at(profile, "set"))
+    added = {name: str(value) for table in tables for name, value in table.items()}
     result = {**kept, **added}
-    if wanted := texts(policy.get("include_only")):
-        result = {name: value for name, value in result.items() if _matches(name, wanted)}
+    for each in (policy, profile):
+        if wanted := texts(each.get("include_only")):
+            result = {name: value for name, value in result.items() if _matches(name, wanted)}
     return {**result, **{k: v for k, v in _FIXED.items() if k not in added}, **(extra or {})}
 
 
@@ -74,6 +82,13 @@ def _inherited(inherit: object, environ: Mapping[str, str]) -> Iterable[str]:
 def _policy(values: Mapping[str, object]) -> Table:
     policy = values.get("shell_environment_policy")
     return policy if is_table(policy) else {}
+
+
+def _profile(sandbox: SandboxPolicy | None) -> Table:
+    if sandbox is None or sandbox["type"] != "permissionProfile":
+        return {}
+    found: object = sandbox.get("environment")
+    return found if is_table(found) else {}
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:

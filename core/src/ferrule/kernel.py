@@ -8,7 +8,7 @@ from ferrule.attempt import BoundSandbox
 from ferrule.environment import command_environment
 from ferrule.manager import PluginManager
 from ferrule.model_facts import known_models
-from ferrule.policy import mode_to_policy, policy_mode, resolve_policy
+from ferrule.policy import mode_to_policy, resolve_policy
 from ferrule.processes import ProcessOwner
 from ferrule.recent import Recent
 from ferrule.ruling import ruled
@@ -134,21 +134,24 @@ class LocalKernel:
             ConfigError: The administrator does not allow the mode or the backend.
         """
         from ferrule.backend_choice import choose_backend, needed_features
-        from ferrule.turn_settings import check_allowed
+        from ferrule.turn_settings import check_allowed, check_sandbox_allowed, known_policy
 
         name = backend or str(config.values.get("sandbox_backend") or "auto")
         if policy is not None:
-            mode = policy_mode(policy)
-        if mode is not None:
-            check_allowed("sandbox_mode", mode, config.allowed)
+            policy = known_policy(policy, config.values)
+        elif mode is not None:
+            policy = mode_to_policy(config.values, mode)
+        if policy is not None:
+            check_sandbox_allowed(policy, config.allowed)
         if backend is not None:
             check_allowed("sandbox_backend", backend, config.allowed)
         resolved = resolve_policy(
-            policy or mode_to_policy(config.values, mode),
+            policy or mode_to_policy(config.values, None),
             cwd,
             environ=self.environ,
             home=self.home,
             extra_roots=extra_roots,
+            config=config.values,
         )
         key = (name, resolved.unconfined, needed_features(resolved))
         if key not in self._backends:

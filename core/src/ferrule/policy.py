@@ -8,16 +8,20 @@ because commands change the workspace. What the result allows is said by `decide
 from __future__ import annotations
 
 import os
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
-from ferrule.git_places import protect_git_folder
-from ferrule.places import Places
-from ferrule.protected_places import find_places, find_scratch_places
-from ferrule.secret_places import matching_paths, secret_places
+from ferrule.bounds import with_bounds, with_profile_bounds
+from ferrule.path_patterns import matching_paths
+from ferrule.permission_profiles import BUILT_IN, profile_mode, read_profile
+from ferrule.profile_resolution import resolve_files
+from ferrule.secret_places import secret_places
+from ferrule.writable_roots import existing_folders, profile_roots, protected_roots
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.evaluator import is_inside
 from ferrule_hookspecs.policies import (
     SANDBOX_MODES,
+    PermissionProfile,
     SandboxMode,
     SandboxPolicy,
     WorkspaceWrite,
@@ -25,10 +29,11 @@ from ferrule_hookspecs.policies import (
 from ferrule_hookspecs.sandbox import ResolvedPolicy, WritableRoot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-_MAX_PROCESSES: Final = 1024
+    from ferrule.profile_resolution import ProfileFiles
+
 _MODES: Final[Mapping[str, SandboxMode]] = {
     "readOnly": "read-only",
     "workspaceWrite": "workspace-write",
@@ -38,11 +43,14 @@ _MODES: Final[Mapping[str, SandboxMode]] = {
 
 
 def mode_to_policy(values: Mapping[str, object], mode: SandboxMode | None) -> SandboxPolicy:
-    """Turn configuration into a policy; `mode` beats the configured one.
+    """Turn configuration into a policy; `mode` beats what is configured, profiles included.
 
     Raises:
-        ConfigError: The configured mode is unknown.
+        ConfigError: The configured mode or permission profile is unknown.
     """
+    profile = values.get("default_permissions")
+    if mode is None and isinstance(profile, str):
+        return named_policy(values, profile)
     chosen = mode or values.get("sandbox_mode", "read-only")
     if chosen == "danger-full-access":
         return {"type": "dangerFullAccess"}
@@ -65,6 +73,17 @@ def mode_to_policy(values: Mapping[str, object], mode: SandboxMode | None) -> Sa
     }
 
 
+def named_policy(values: Mapping[str, object], name: str) -> SandboxPolicy:
+    """Return the policy that a permission profile is.
+
+    Raises:
+        ConfigError: There is no such profile, or it makes no sense.
+    """
+    if name in BUILT_IN:
+        return mode_to_policy(values, BUILT_IN[name])
+    return read_profile(values, name)
+
+
 def whole_policy(policy: SandboxPolicy) -> SandboxPolicy:
     """Fill in what a client left out, so that all clients read the same."""
     match policy["type"]:
@@ -85,11 +104,13 @@ def whole_policy(policy: SandboxPolicy) -> SandboxPolicy:
 
 
 def policy_mode(policy: SandboxPolicy) -> SandboxMode:
-    """Name the mode of a policy.
+    """Name the mode of a policy, or the one a permission profile comes closest to.
 
     Raises:
         ConfigError: The policy is of an unknown type.
     """
+    if policy["type"] == "permissionProfile":
+        return profile_mode(policy)
     mode = _MODES.get(policy["type"])
     if mode is None:
         known = ", ".join(_MODES)
@@ -105,6 +126,7 @@ def resolve_policy(
     home: Path,
     extra_roots: Sequence[str] = (),
     deny_read: Sequence[str] = (),
+    config: Mapping[str, object] = MappingProxyType({}),
 ) -> ResolvedPolicy:
     """Say what a policy means for commands in `cwd` at this moment.
 
@@ -115,28 +137,36 @@ def resolve_policy(
         home: `$FERRULE_HOME`, where the credentials and settings of Ferrule lie.
         extra_roots: More folders that may be written in workspace-write mode.
         deny_read: Paths and glob patterns that must not be read, beside the usual credentials.
+        config: The effective configuration, for what holds in every mode.
 
     Raises:
-        ConfigError: The policy is of an unknown type.
+        ConfigError: The policy is of an unknown type, or cannot be enforced as it is written.
     """
     mode = policy_mode(policy)
     where = os.path.realpath(cwd)
     if policy["type"] == "dangerFullAccess" or policy["type"] == "externalSandbox":
         return ResolvedPolicy(mode=mode, cwd=where, network=True, unconfined=True)
-    roots: tuple[WritableRoot, ...] = ()
-    if policy["type"] == "workspaceWrite":
-        roots = _writable_roots(policy, where, environ, home, extra_roots)
-    return ResolvedPolicy(
+    secrets = secret_places(environ, home)
+    patterns = (*cast("Sequence[str]", config.get("sandbox_deny_read") or ()), *deny_read)
+    resolved = ResolvedPolicy(
         mode=mode,
         cwd=where,
-        writable_roots=roots,
-        deny_read=(*secret_places(environ, home), *matching_paths(deny_read, where)),
+        deny_read=matching_paths(patterns, where),
         network=bool(policy.get("networkAccess", False)),
-        max_processes=_MAX_PROCESSES,
     )
+    resolved = with_bounds(resolved, config)
+    if policy["type"] == "permissionProfile":
+        files = resolve_files(
+            policy, where, environ=environ, extra_roots=extra_roots, secrets=secrets
+        )
+        return _profile_policy(policy, files, resolved, home)
+    roots: tuple[WritableRoot, ...] = ()
+    if policy["type"] == "workspaceWrite":
+        roots = _mode_roots(policy, where, environ, home, extra_roots)
+    return resolved._replace(writable_roots=roots, deny_read=(*secrets, *resolved.deny_read))
 
 
-def _writable_roots(
+def _mode_roots(
     policy: WorkspaceWrite,
     cwd: str,
     environ: Mapping[str, str],
@@ -149,33 +179,24 @@ def _writable_roots(
         scratch.append("/tmp")  # noqa: S108  # what the policy grants, not where we write
     if not policy.get("excludeTmpdirEnvVar", False):
         scratch.append(environ.get("TMPDIR", ""))
-    workspaces = _existing(os.path.join(cwd, root) for root in named)
-    found = [find_places(root) for root in workspaces]
-    found += [
-        find_scratch_places(root)
-        for root in _existing(filter(os.path.isabs, scratch))
-        if root not in workspaces
-    ]
-    _add_linked_repositories(found)
+    workspaces = existing_folders(os.path.join(cwd, root) for root in named)
+    temporary = existing_folders(filter(os.path.isabs, scratch))
+    return protected_roots(workspaces, [root for root in temporary if root not in workspaces], home)
+
+
+def _profile_policy(
+    profile: PermissionProfile, files: ProfileFiles, base: ResolvedPolicy, home: Path
+) -> ResolvedPolicy:
+    roots = profile_roots(files, home)
     settings = os.path.realpath(home)
-    for places in found:
-        if is_inside(settings, places.root):
-            places.keep(settings)
-    return tuple(places.frozen() for places in sorted(found, key=lambda places: places.root))
-
-
-def _existing(roots: Iterable[str]) -> list[str]:
-    """Return the canonical folders among paths, each once."""
-    canonical = dict.fromkeys(os.path.realpath(root) for root in roots)
-    return [root for root in canonical if os.path.isdir(root)]
-
-
-def _add_linked_repositories(found: list[Places]) -> None:
-    """Open the git folder of a linked worktree's repository, so that commits work there too."""
-    folders = dict.fromkeys(folder for places in found for folder in places.outside)
-    for folder in folders:
-        holder = next((places for places in found if is_inside(folder, places.root)), None)
-        if holder is None:
-            holder = Places(folder)
-            found.append(holder)
-        protect_git_folder(holder, folder)
+    own = [path for path in files.secrets if is_inside(path, settings)]
+    return with_profile_bounds(
+        base._replace(
+            mode="workspace-write" if roots else "read-only",
+            writable_roots=roots,
+            deny_read=tuple(dict.fromkeys((*own, *files.deny_read, *base.deny_read))),
+            readable_roots=files.readable_roots,
+            unix_sockets=tuple(map(os.path.realpath, profile.get("unixSockets", ()))),
+        ),
+        profile,
+    )

@@ -220,10 +220,11 @@ class LiveSession:
     async def _change(self, params: TurnStartParams | SettingsUpdateParams) -> None:
         """Change what sticks to the thread, and tell where that changed anything."""
         before, parts = self._settings, self._parts
+        values = parts.context.config
         after = changed(before, params, parts.allowed, parts.resolve_reviewer, values)
         if after.model != before.model:
             info = await facts_about(parts.hooks, parts.context, parts.provider_name, after.model)
-            known = with_model(replace(before, model=after.model), info, parts.context.config)
+            known = with_model(replace(before, model=after.model), info, values)
             after = changed(known, params, parts.allowed, parts.resolve_reviewer, values)
         if after == before:
             return

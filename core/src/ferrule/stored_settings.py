@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from ferrule.approvals import policy_name
-from ferrule.policy import policy_mode
 from ferrule.thread_summary import PREVIEW_LIMIT, user_text
-from ferrule.turn_settings import check_allowed
+from ferrule.turn_settings import check_allowed, check_sandbox_allowed, known_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.store import RolloutRecord
 
 _FLAG: Final = "flag"
-_SANDBOX_KEYS: Final = ("sandbox_mode", "sandbox_workspace_write")
+_SANDBOX_KEYS: Final = ("sandbox_mode", "sandbox_workspace_write", "default_permissions")
 
 
 class StoredFacts(NamedTuple):
@@ -94,7 +93,8 @@ def inherited(
     if not isinstance(approval, (str, dict)):
         approval = None
     if isinstance(sandbox, dict) and "type" in sandbox:
-        check_allowed("sandbox_mode", policy_mode(sandbox), config.allowed)
+        sandbox = known_policy(sandbox, config.values)
+        check_sandbox_allowed(sandbox, config.allowed)
     else:
         sandbox = None
     if approval is not None:

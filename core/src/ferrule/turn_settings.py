@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ferrule.approvals import policy_name
-from ferrule.policy import policy_mode, whole_policy
+from ferrule.policy import named_policy, policy_mode, whole_policy
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.policies import APPROVAL_MODES
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ferrule.session_parts import Settings
     from ferrule_hookspecs.ops import SettingsUpdateParams, TurnStartParams
-    from ferrule_hookspecs.policies import ApprovalPolicy
+    from ferrule_hookspecs.policies import ApprovalPolicy, SandboxPolicy
 
 _GRANULAR_KEYS: Final = ("sandbox_approval", "rules", "mcp_elicitations")
 
@@ -29,18 +29,19 @@ def changed(
     params: TurnStartParams | SettingsUpdateParams,
     allowed: Mapping[str, Sequence[str]],
     resolve_reviewer: Callable[[str], str],
+    config: Mapping[str, object],
 ) -> Settings:
-    """Return the settings with a turn's changes.
+    """Return the settings with a turn's changes; `config` holds the permission profiles.
 
     Raises:
         FerruleError: A value makes no sense, or the administrator does not allow it.
     """
     given = params.get("sandboxPolicy")
-    sandbox = whole_policy(given) if given else settings.sandbox_policy
+    sandbox = known_policy(given, config) if given else settings.sandbox_policy
     approval = params.get("approvalPolicy") or settings.approval_policy
     cwd = params.get("cwd") or settings.cwd
     if given:
-        check_allowed("sandbox_mode", policy_mode(sandbox), allowed)
+        check_sandbox_allowed(sandbox, allowed)
     if params.get("approvalPolicy"):
         _check_approval(approval)
         check_allowed("approval_policy", policy_name(approval), allowed)
@@ -61,6 +62,29 @@ def changed(
         reviewer=resolve_reviewer(reviewer) if reviewer else settings.reviewer,
         service_tier=tier,
     )
+
+
+def known_policy(policy: SandboxPolicy, config: Mapping[str, object]) -> SandboxPolicy:
+    """Return a policy with what was left out; of a permission profile only the name counts.
+
+    Raises:
+        ConfigError: There is no such profile.
+    """
+    if policy["type"] == "permissionProfile":
+        return named_policy(config, policy["id"])
+    return whole_policy(policy)
+
+
+def check_sandbox_allowed(policy: SandboxPolicy, allowed: Mapping[str, Sequence[str]]) -> None:
+    """Refuse a sandbox policy that the administrator does not allow.
+
+    Raises:
+        ConfigError: It is not allowed.
+    """
+    if policy["type"] == "permissionProfile" and "default_permissions" in allowed:
+        check_allowed("default_permissions", policy["id"], allowed)
+    else:
+        check_allowed("sandbox_mode", policy_mode(policy), allowed)
 
 
 def check_allowed(key: str, value: str, allowed: Mapping[str, Sequence[str]]) -> None:

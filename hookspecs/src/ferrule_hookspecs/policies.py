@@ -64,4 +64,51 @@ class WorkspaceWrite(TypedDict):
     excludeSlashTmp: NotRequired[bool]
 
 
-SandboxPolicy = DangerFullAccess | ReadOnly | ExternalSandbox | WorkspaceWrite
+FileAccess = Literal["read", "write", "none"]
+
+
+class PermissionEntry(TypedDict):
+    """What a permission profile says about a path: the more exact entry counts.
+
+    `path` is absolute, or begins with `:root`, `:minimal`, `:project_roots`, `:slash_tmp` or
+    `:tmpdir`. A glob pattern is only ever kept from commands.
+    """
+
+    path: str
+    access: FileAccess
+
+
+class ProfileEnvironment(TypedDict):
+    """Variables of commands under a profile; it takes away, and sets."""
+
+    set: NotRequired[dict[str, str]]
+    exclude: NotRequired[list[str]]
+    include_only: NotRequired[list[str]]
+
+
+class PermissionProfile(TypedDict):
+    """A named permission profile with what it says at the moment.
+
+    A client names it by `id`; the rest is filled in from the configuration, whatever it sends.
+    `networkRules` are rules in the words of `[network]`; with some, `networkAccess` is false and
+    the managed network is the only way out.
+    """
+
+    type: Literal["permissionProfile"]
+    id: str
+    description: NotRequired[str]
+    extends: NotRequired[str]
+    entries: NotRequired[list[PermissionEntry]]
+    workspaceRoots: NotRequired[list[str]]
+    globScanMaxDepth: NotRequired[int]
+    networkAccess: NotRequired[bool]
+    networkRules: NotRequired[list[str]]
+    unixSockets: NotRequired[list[str]]
+    environment: NotRequired[ProfileEnvironment]
+    maxProcesses: NotRequired[int]
+    maxMemoryBytes: NotRequired[int]
+    debugging: NotRequired[bool]
+
+
+ModePolicy = DangerFullAccess | ReadOnly | ExternalSandbox | WorkspaceWrite
+SandboxPolicy = ModePolicy | PermissionProfile

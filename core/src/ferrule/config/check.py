@@ -109,7 +109,9 @@ def _without_bound(expected: object) -> tuple[object, float]:
 def _union_problems(value: object, union: object, path: KeyPath) -> Iterator[Problem]:
     options = get_args(union)
     if not any(next(find_problems(value, option, path), None) is None for option in options):
-        tables = [option for option in options if is_typeddict(option)]
+        tables = [
+            option for option in options if is_typeddict(option) or get_origin(option) is dict
+        ]
         if is_table(value) and tables:
             yield from find_problems(value, tables[0], path)
         else:

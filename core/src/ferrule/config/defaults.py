@@ -45,6 +45,7 @@ def _defaults(*, is_trusted: bool) -> Table:
         },
         "sandbox_backend": "auto",
         "sandbox_accept_gaps": [],
+        "sandbox_deny_read": [],
         "sandbox_recipes": [],
         "shell_environment_policy": {
             "inherit": "all",

@@ -174,15 +174,20 @@ def check_layer(layer: Layer, *, strict: bool, expected: object = ConfigFile) ->
         One warning for each unknown key.
 
     Raises:
-        ConfigError: A value has the wrong type, or `strict` and a key is unknown.
+        ConfigError: A value has the wrong type, or `strict` and a key is unknown. In a permission
+            profile an unknown key is always one: what it was to close would stay open.
     """
     problems = list(find_problems(layer.values, expected))
-    fatal = [problem for problem in problems if strict or not problem.is_unknown]
+    fatal = [each for each in problems if strict or not each.is_unknown or _guards(each.path)]
     if fatal:
         raise ConfigError("\n".join(layer.problem(problem) for problem in fatal))
     for problem in problems:
         remove(layer.values, problem.path)
     return [layer.warning(problem) for problem in problems]
+
+
+def _guards(path: KeyPath) -> bool:
+    return path[0] == "permissions" and len(path) > 1
 
 
 def reject_legacy(layer: Layer) -> None:

@@ -21,6 +21,11 @@ from ferrule.config.layers import (
 from ferrule.config.migration import migrate
 from ferrule.config.narrowing import narrow
 from ferrule.config.overrides import flag_layer, override_layers
+from ferrule.config.permission_choice import (
+    choose_permissions,
+    constrain_permissions,
+    permission_choices,
+)
 from ferrule.config.provenance import LoadedConfig, ignored_layer
 from ferrule.config.providers import resolve_oss, surroundings_layer
 from ferrule.config.required_servers import constrain_servers
@@ -113,7 +118,9 @@ def read_config(request: ConfigRequest, places: Places) -> LoadedConfig:
     files: list[Layer] = []
     ignored: list[Layer] = []
     for file in project.files if is_trusted else ():
-        kept, refused = _project_layer(request, file, _merged([*base, *files]), project.root)
+        below = _merged([*base, *files])
+        choose_permissions(below, [*base, *files])  # a mode is no narrower than a profile
+        kept, refused = _project_layer(request, file, below, project.root)
         warnings += kept[1]
         files.append(kept[0])
         ignored += refused
@@ -121,21 +128,22 @@ def read_config(request: ConfigRequest, places: Places) -> LoadedConfig:
     values = _merged(layers)
     resolve_oss(values)
     rules = read_requirements(places.admin)
+    permissions = constrain_permissions(values, rules, layers)
     changed = constrain(values, rules, layers)
     guarded = constrain_guardian(values, rules)
     server_warnings, server_origins = constrain_servers(values, rules)
     _finish_providers(values, layers)
     warnings += [*managed_warnings(layers, read.managed), *changed.warnings, *guarded.warnings]
-    warnings += server_warnings
+    warnings += [*permissions.warnings, *server_warnings]
     return LoadedConfig(
         values,
         tuple(dict.fromkeys(warnings)),
         str(project.root),
         is_trusted,
         layers,
-        changed.origins | guarded.origins | server_origins,
+        changed.origins | guarded.origins | server_origins | permissions.origins,
         ignored,
-        allowed_choices(rules),
+        allowed_choices(rules) | permission_choices(rules),
         bound_origins(rules),
     )
 

@@ -77,8 +77,16 @@ class ConfigFile(TypedDict, total=False):
     """What programs need of the sandbox in workspace-write, by name: `ferrule sandbox recipes`."""
     sandboxes: dict[str, dict[str, object]]
     """Settings of sandbox plugins by name."""
+    sandbox_deny_read: list[str]
+    """Paths and glob patterns that commands must not read, relative to the working directory."""
+    sandbox_max_processes: s.Positive
+    """Most processes of one command."""
+    sandbox_max_memory: int | str
+    """Most memory of one command, as in `"4G"`."""
+    sandbox_debugging: bool
+    """Let commands trace processes of their own, as debuggers do."""
     default_permissions: str
-    """Permission profile used when none is asked for."""
+    """Permission profile that commands run under, in place of `sandbox_mode`."""
     permissions: dict[str, s.Permissions]
     """Permission profiles by name."""
     network: s.Network

@@ -88,6 +88,8 @@ _NARROWING: Final[Mapping[KeyPath, Rule]] = {
     ("sandbox_workspace_write", "network_access"): _stays(False),
     ("sandbox_workspace_write", "exclude_tmpdir_env_var"): _stays(True),
     ("sandbox_workspace_write", "exclude_slash_tmp"): _stays(True),
+    ("sandbox_deny_read",): _superset,
+    ("sandbox_debugging",): _stays(False),
     ("shell_environment_policy", "inherit"): _at_most(_INHERITS),
     ("shell_environment_policy", "ignore_default_excludes"): _stays(False),
     ("shell_environment_policy", "exclude"): _superset,

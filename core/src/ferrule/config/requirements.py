@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from ferrule.config.layers import Layer, check_layer, read_layer
 from ferrule.config.required_servers import RequiredServer
-from ferrule.config.settings import AcceptableGap, PluginPin
+from ferrule.config.settings import AcceptableGap, Permissions, PluginPin
 from ferrule.config.tables import MISSING, KeyPath, Table, is_list, is_table, lookup, place, texts
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.host import ConfigOrigin
@@ -59,6 +59,9 @@ class RequirementsFile(TypedDict, total=False):
         Literal["untrusted", "on-failure", "on-request", "never", "granular"]
     ]
     allowed_sandbox_modes: list[SandboxMode]
+    allowed_permission_profiles: list[str] | dict[str, bool]
+    default_permissions: str
+    permissions: dict[str, Permissions]
     allowed_sandbox_backends: list[str]
     allowed_sandbox_gaps: list[AcceptableGap]
     allowed_recipes: list[str]
@@ -121,7 +124,11 @@ def constrain(values: Table, rules: Layer | None, layers: Sequence[Layer]) -> Co
         return result
     for rule, key in _CONSTRAINED.items():
         allowed = lookup(rules.values, (rule,))
-        if is_list(allowed) and not all(each in allowed for each in _choices(values.get(key))):
+        if (
+            key in values
+            and is_list(allowed)
+            and not all(each in allowed for each in _choices(values.get(key)))
+        ):
             _refuse_request(key, rule, rules, layers)
             _replace_default(values, key, rule, rules, result)
     result.warnings += _dropped_plugins(values, rules)

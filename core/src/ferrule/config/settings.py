@@ -28,6 +28,7 @@ class Minimum:
 
 
 Count = Annotated[int, Minimum(0)]
+Positive = Annotated[int, Minimum(1)]
 Milliseconds = Annotated[int, Minimum(0)]
 StringMap = dict[str, str]
 
@@ -227,31 +228,73 @@ class McpServer(TypedDict, total=False):
     trusted: bool
 
 
+FilesystemAccess = Literal["read", "write", "none", "deny"]
+
+
 class PermissionNetwork(TypedDict, total=False):
     """Network part of a permission profile."""
 
     enabled: bool
+    """Let commands use the network; with `domains`, only these."""
     mode: Literal["limited", "full"]
-    domains: dict[str, object]
-    unix_sockets: dict[str, object]
+    """limited: of the domains, only reading by plain HTTP."""
+    domains: dict[str, Literal["allow", "deny"]]
+    """Hosts and patterns such as `*.example.com`."""
+    unix_sockets: dict[str, Literal["allow", "deny", "none"]]
+    """Sockets of services on this machine."""
     allow_local_binding: bool
+    """Accepted for compatibility; commands may always listen in a network of their own."""
     proxy_url: str
-    mitm: object
+    """Accepted for compatibility, as the four below: the proxy and its ports are Ferrule's own."""
+    socks_url: str
+    enable_socks5: bool
+    enable_socks5_udp: bool
+    allow_upstream_proxy: bool
+
+
+class PermissionEnvironment(TypedDict, total=False):
+    """Variables of commands under a permission profile, on top of `shell_environment_policy`."""
+
+    set: StringMap
+    """Variables to add or replace."""
+    exclude: list[str]
+    """Patterns of names to leave out."""
+    include_only: list[str]
+    """When not empty, only names that match one of these patterns stay."""
+
+
+class PermissionLimits(TypedDict, total=False):
+    """What one command may use under a permission profile."""
+
+    max_processes: Positive
+    """Most processes."""
+    max_memory: int | str
+    """Most memory, as in `"4G"`."""
 
 
 class Permissions(TypedDict, total=False):
     """One named permission profile."""
 
     extends: str
+    """Profile whose entries hold where this one has none of its own."""
     description: str
-    workspace_roots: dict[str, object]
-    filesystem: dict[str, object]
+    """What it is for."""
+    workspace_roots: dict[str, bool]
+    """More folders that count as the workspace."""
+    filesystem: dict[str, FilesystemAccess | dict[str, FilesystemAccess] | int]
+    """Access by path, glob pattern or place; `glob_scan_max_depth` bounds how deep `**` reaches."""
     network: PermissionNetwork
+    environment: PermissionEnvironment
+    limits: PermissionLimits
+    debugging: bool
+    """Commands may trace processes of their own, as debuggers do."""
 
 
 class Network(TypedDict, total=False):
     """What commands may reach through the network proxy."""
 
+    enabled: bool
+    unknown: Literal["deny", "ask"]
     rules: list[str]
     presets: list[str]
     local_addresses: list[str]

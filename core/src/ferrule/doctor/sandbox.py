@@ -45,6 +45,7 @@ async def checks(examination: Examination) -> AsyncIterator[Check]:
         examination.cwd,
         environ=examination.environ,
         home=examination.kernel.home,
+        config=config.values,
     )
     name = str(config.values.get("sandbox_backend") or "auto")
 
