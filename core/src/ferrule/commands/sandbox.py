@@ -56,6 +56,7 @@ class SandboxCommand:
 
     help = "Run a command in the sandbox."
     options: Sequence[str] = (
+        *("-P", "--permission-profile"),
         *("-s", "--sandbox", "--backend", "-C", "--cd", "-c", "--config", "-p", "--profile"),
         *("--add-dir", "--deny-read", "--json-probe", "-h", "--help"),
     )
@@ -91,24 +92,38 @@ def _parser(epilog: str) -> ArgumentParser:
         formatter_class=RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    add_options(parser)
+    parser.add_argument(
+        "--json-probe", action="store_true", help="tell what the backend can do, and run nothing"
+    )
+    parser.add_argument("command", nargs=REMAINDER, metavar="COMMAND")
+    return parser
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Add what says how a command is confined."""
     add = parser.add_argument
     add("-s", "--sandbox", metavar="MODE", choices=SANDBOX_MODES, help=" | ".join(SANDBOX_MODES))
+    add("-P", "--permission-profile", metavar="NAME", help="permission profile instead of a mode")
     add("--backend", metavar="NAME", help="sandbox backend instead of the configured one")
     add("-C", "--cd", metavar="DIR", help="working directory")
     add("-c", "--config", metavar="KEY=VALUE", action="append", default=[], help="configuration")
     add("-p", "--profile", metavar="NAME", help="profile of the configuration")
     add("--add-dir", metavar="DIR", action="append", default=[], help="another writable folder")
     add("--deny-read", metavar="PATTERN", action="append", default=[], help="keep from reading")
-    add("--json-probe", action="store_true", help="tell what the backend can do, and run nothing")
-    add("command", nargs=REMAINDER, metavar="COMMAND")
-    return parser
+
+
+def take_apart(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Part a command line at `--`, behind which the command stands."""
+    own = list(argv)
+    if "--" not in own:
+        return own, []
+    at = own.index("--")
+    return own[:at], own[at + 1 :]
 
 
 def _parse(argv: Sequence[str], host: LocalHost) -> Namespace:
-    own, rest = list(argv), list[str]()
-    if "--" in own:
-        at = own.index("--")
-        own, rest = own[:at], own[at + 1 :]
+    own, rest = take_apart(argv)
     parser = _parser(words_help(host) if {"-h", "--help"} & {*own} else "")
     arguments = parser.parse_args(own)
     arguments.command = [*arguments.command, *rest]
@@ -146,6 +161,8 @@ def confine(arguments: Namespace, cwd: str, host: Host) -> Confinement:
     flags: dict[str, object] = {}
     if arguments.sandbox:
         flags["sandbox_mode"] = arguments.sandbox
+    if arguments.permission_profile:
+        flags["default_permissions"] = arguments.permission_profile
     if arguments.backend:
         flags["sandbox_backend"] = arguments.backend
     config = host.config(
@@ -165,10 +182,11 @@ def confine(arguments: Namespace, cwd: str, host: Host) -> Confinement:
             home=host.home,
             extra_roots=[os.path.join(cwd, root) for root in arguments.add_dir],
             deny_read=arguments.deny_read,
+            config=config.values,
         )
     )
     name = str(config.values.get("sandbox_backend") or "auto")
-    environment = command_environment(config.values, host.environ)
+    environment = command_environment(config.values, host.environ, sandbox=wanted)
     if not policy.network:
         environment["FERRULE_SANDBOX_NETWORK_DISABLED"] = "1"
         environment["CODEX_SANDBOX_NETWORK_DISABLED"] = "1"
@@ -204,8 +222,17 @@ def _recipes(manager: PluginManager, context: PluginContext) -> RecipeBook:
     return anyio.run(configured_recipes, manager.hooks, context)
 
 
-def attend(launch: Launch) -> int:
-    """Start a command, hand signals on to it, and wait for its end; returns its exit code."""
+def attend(launch: Launch, stdout: int | None = None, stderr: int | None = None) -> int:
+    """Start a command, hand signals on to it, and wait for its end.
+
+    Args:
+        launch: How it is started.
+        stdout: A descriptor for its output instead of this process's.
+        stderr: A descriptor for its errors.
+
+    Returns:
+        Its exit code.
+    """
     child: subprocess.Popen[bytes] | None = None
     early: list[int] = []
 
@@ -224,6 +251,8 @@ def attend(launch: Launch) -> int:
             env=launch.env,
             cwd=launch.cwd,
             pass_fds=launch.pass_fds,
+            stdout=stdout,
+            stderr=stderr,
             # What a terminal sends reaches it through us alone, and it may read from one.
             start_new_session=True,
         )
