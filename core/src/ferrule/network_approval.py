@@ -12,6 +12,7 @@ import anyio
 
 from ferrule.approval_question import ACCEPTING, Question
 from ferrule.approvals import may_ask, policy_name
+from ferrule.policy import policy_mode
 from ferrule.way_out import Origin
 from ferrule_hookspecs.egress import EgressAnswer
 
@@ -66,8 +67,18 @@ class NetworkApproval:
     @property
     def origin(self) -> Origin:
         """What the commands of the call are started with."""
-        rules: tuple[str, ...] = getattr(self._parts.settings, "network_rules", ())
-        return Origin(self._turn_id, self._call.call_id, (), rules, self._ask, self._tell)
+        parts, settings = self._parts, self._parts.settings
+        own: tuple[str, ...] = getattr(settings, "network_rules", ())
+        uses_recipes = policy_mode(settings.sandbox_policy) == "workspace-write"
+        return Origin(
+            self._turn_id,
+            self._call.call_id,
+            parts.recipes.presets if uses_recipes else (),
+            (*own, *parts.recipes.rules) if uses_recipes else own,
+            self._ask,
+            self._tell,
+            is_enabled=bool(own),
+        )
 
     async def _ask(self, question: EgressQuestion) -> EgressAnswer:
         """Answer a question; the same is asked once at a time, so that a yes for all counts."""

@@ -40,6 +40,7 @@ class Origin(NamedTuple):
         rules: More rules about the network.
         ask: Answers questions about its connections; None where nobody can.
         tell: Is told what happens to its connections.
+        is_enabled: Whether it may use a managed network whatever the configuration says.
     """
 
     turn_id: str = ""
@@ -48,6 +49,7 @@ class Origin(NamedTuple):
     rules: tuple[str, ...] = ()
     ask: Callable[[EgressQuestion], Awaitable[EgressAnswer]] | None = None
     tell: Callable[[EgressFact], None] | None = None
+    is_enabled: bool = False
 
 
 class WayOut:
@@ -84,7 +86,7 @@ class WayOut:
         Raises:
             SandboxUnavailableError: The managed network failed, so that the command must not start.
         """
-        if policy.unconfined or policy.network or not (self.is_enabled or origin.rules):
+        if policy.unconfined or policy.network or not (self.is_enabled or origin.is_enabled):
             return None
         if "door" not in backend.probe().enforced:
             self._tell(
