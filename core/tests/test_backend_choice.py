@@ -69,6 +69,24 @@ def test_on_macos_seatbelt_is_what_to_install(choose, monkeypatch):
         choose(Manager(bubblewrap=FULL, none=set()))
 
 
+def test_on_windows_its_own_sandbox_is_taken_or_is_what_to_install(choose, monkeypatch):
+    monkeypatch.setattr("sys.platform", "win32")
+
+    assert choose(Manager(bubblewrap=FULL, windows=FULL)) == ("windows", [])
+    with pytest.raises(SandboxUnavailableError, match="pip install ferrule-sandbox-windows"):
+        choose(Manager(bubblewrap=FULL, none=set()))
+
+
+def test_a_way_on_windows_that_leaves_the_network_open_is_refused(choose, monkeypatch):
+    monkeypatch.setattr("sys.platform", "win32")
+    enforced = {"filesystem", "protected_paths", "missing_names"}
+
+    with pytest.raises(PolicyUnenforceableError) as caught:
+        choose(Manager(windows=enforced))
+
+    assert str(caught.value).endswith('sandbox_accept_gaps = ["deny_read", "network"]')
+
+
 def test_elsewhere_seatbelt_is_not_even_tried(choose):
     _, said = choose(Manager(bubblewrap=None, landlock=LESS, seatbelt=None), READ)
 

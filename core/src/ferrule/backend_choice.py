@@ -37,6 +37,7 @@ _USUAL: Final = _Offer(
 )
 _OFFERS: Final[dict[str, _Offer]] = {
     "darwin": _Offer(("seatbelt",), "install it: pip install ferrule-sandbox-seatbelt"),
+    "win32": _Offer(("windows",), "install it: pip install ferrule-sandbox-windows"),
 }
 Verdict = Literal["chosen", "not needed", "insufficient", "unavailable", "not installed"]
 """chosen: commands run in it. not needed: another one was chosen first. insufficient: it works here

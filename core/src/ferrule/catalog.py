@@ -69,6 +69,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "landlock": "ferrule-sandbox-landlock",
         "none": "ferrule-sandbox-none",
         "seatbelt": "ferrule-sandbox-seatbelt",
+        "windows": "ferrule-sandbox-windows",
     },
     "ferrule.reviewers": {
         "auto_review": "ferrule-reviewer-guardian",

@@ -1,1 +1,1 @@
-"""Sandbox for Windows."""
+"""Sandbox for Windows: an MXC container where Windows has them, else a restricted token."""
