@@ -20,6 +20,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "models": "ferrule-models",
         "network": "ferrule-network",
         "notify": "ferrule-notify",
+        "overlay": "ferrule-overlay",
         "recipes": "ferrule-recipes",
         "rules": "ferrule-rules",
         "shell": "ferrule-shell",
@@ -39,6 +40,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
     },
     "ferrule.commands": {
         "app-server": "ferrule-app-server",
+        "changes": "ferrule-overlay",
         "completion": "ferrule-core",
         "config": "ferrule-core",
         "debug": "ferrule-app-server",
@@ -66,6 +68,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
     "ferrule.sandbox_commands": {"recipes": "ferrule-core"},
     "ferrule.sandboxes": {
         "bubblewrap": "ferrule-sandbox-bubblewrap",
+        "container": "ferrule-sandbox-container",
         "landlock": "ferrule-sandbox-landlock",
         "none": "ferrule-sandbox-none",
         "seatbelt": "ferrule-sandbox-seatbelt",
