@@ -8,7 +8,7 @@ from kernel_plugins.tools import Note
 
 from ferrule.doctor.battery import examine
 from ferrule.doctor.examination import Examination
-from ferrule_hookspecs.errors import ProviderError
+from ferrule_hookspecs.errors import ProviderError, SessionRefusedError
 from ferrule_hookspecs.hooks import Check, ContextFragment, Continue, OutputReply, PromptReply
 from ferrule_hookspecs.host import ConfigRequest
 from ferrule_hookspecs.recipes import Recipe
@@ -107,6 +107,53 @@ def test_hook_ferrule_rpc_methods(bench, stage):
     (arguments,) = calls_of(stage, "ferrule_rpc_methods")
     assert arguments["context"].thread_id == ""
     assert [method.name for method in methods].count("staged/one") == 1
+
+
+class Glass:
+    """A view in which every command says something first."""
+
+    root = ""
+    closed = 0
+
+    def command(self, command):
+        return command
+
+    def launch(self, launch):
+        return launch._replace(argv=("/bin/sh", "-c", 'echo seen; exec "$@"', "-", *launch.argv))
+
+    async def aclose(self):
+        self.closed += 1
+
+
+def test_hook_ferrule_workspace_view(bench, stage):
+    bench.set_key("overlay", "true")
+    bench.set_key("plugins.disabled", '["overlay"]')
+    words = call("command", '{"argv": ["echo", "said"]}')
+    stage.turns.extend([[words, DONE], [*say("the end"), DONE]])
+    glass = Glass()
+    stage.hooks["ferrule_workspace_view"] = lambda context, policy: glass
+
+    bench.turn("hello")
+
+    (arguments,) = calls_of(stage, "ferrule_workspace_view")
+    assert arguments["context"].thread_id
+    assert str(bench.workspace) in [root.path for root in arguments["policy"].writable_roots]
+    assert "seen\nsaid" in str(stage.requests[1].input[-1]["output"])
+    assert glass.closed == 1
+
+
+def test_hook_ferrule_workspace_view_is_not_called_where_none_is_wanted(plain, stage):
+    plain()
+
+    assert not calls_of(stage, "ferrule_workspace_view")
+
+
+def test_a_session_that_wants_a_view_and_gets_none_is_refused(bench, stage):
+    bench.set_key("overlay", "true")
+    bench.set_key("plugins.disabled", '["overlay"]')
+
+    with pytest.raises(SessionRefusedError, match="ferrule-overlay"):
+        bench.turn("hello")
 
 
 def test_hook_ferrule_recipes(bench, stage):

@@ -8,6 +8,7 @@ from ferrule.environment import command_environment
 from ferrule.files import LocalFiles
 from ferrule.permissions import NOTHING, merged, widened
 from ferrule.policy import resolve_policy
+from ferrule.session_view import in_view
 from ferrule.way_out import closed_after, with_door
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def confined(
     held = parts.grants.held(settings.sandbox_policy, turn_id)
     policy = widened(parts.recipes.opened(policy), merged((held, granted)), parts.home)
     backend = parts.unconfined() if policy.unconfined else parts.backend(policy)
-    return BoundSandbox(backend, policy, parts.owner, parts.way_out)
+    return BoundSandbox(in_view(parts, backend), policy, parts.owner, parts.way_out)
 
 
 def escalated(parts: SessionParts) -> BoundSandbox:
@@ -109,7 +110,7 @@ def escalated(parts: SessionParts) -> BoundSandbox:
         environ=parts.context.environ,
         home=parts.home,
     )
-    return BoundSandbox(parts.unconfined(), policy, parts.owner)
+    return BoundSandbox(in_view(parts, parts.unconfined()), policy, parts.owner)
 
 
 class CallContext:

@@ -44,8 +44,9 @@ class _Step:
 class FileBatch:
     """Edits whose paths are canonical and allowed."""
 
-    def __init__(self, edits: Sequence[tuple[str, FileEdit]]) -> None:
-        """Take the edits with their canonical paths."""
+    def __init__(self, edits: Sequence[tuple[str, FileEdit]], root: str = "") -> None:
+        """Take the edits with their canonical paths, and where `/` of a view lies."""
+        self._root = root
         self._steps = [_Step(*os.path.split(path), edit) for path, edit in edits]
         self._created: list[str] = []
 
@@ -70,8 +71,8 @@ class FileBatch:
             self._discard(step, step.backup)
 
     def _stage(self, step: _Step, edit: WriteFile) -> None:
-        with _opened(step.folder, self._created) as folder:
-            _sweep(step.folder)
+        with self._opened(step.folder, self._created) as folder:
+            _sweep(self._root + step.folder)
             before = _stat(step.name, folder)
             if before is not None and not stat.S_ISREG(before.st_mode):
                 raise OSError(errno.EISDIR, "not a regular file")
@@ -84,7 +85,7 @@ class FileBatch:
                 _dress(file.fileno(), edit.mode, before)
 
     def _commit(self, step: _Step) -> None:
-        with _opened(step.folder) as folder:
+        with self._opened(step.folder) as folder:
             if step.staged is None:
                 if stat.S_ISDIR(os.lstat(step.name, dir_fd=folder).st_mode):
                     raise OSError(errno.EISDIR, "is a folder")
@@ -99,7 +100,7 @@ class FileBatch:
 
     def _undo(self) -> None:
         for step in reversed(self._steps):
-            with contextlib.suppress(OSError), _opened(step.folder) as folder:
+            with contextlib.suppress(OSError), self._opened(step.folder) as folder:
                 if step.is_done and step.backup is not None:
                     _rename(step.backup, step.name, folder)
                 elif step.is_done:
@@ -108,21 +109,20 @@ class FileBatch:
             self._discard(step, step.backup)
         for path in reversed(self._created):
             with contextlib.suppress(OSError):
-                os.rmdir(path)
+                os.rmdir(self._root + path)
 
     def _discard(self, step: _Step, name: str | None) -> None:
         if name is not None:
-            with contextlib.suppress(OSError), _opened(step.folder) as folder:
+            with contextlib.suppress(OSError), self._opened(step.folder) as folder:
                 os.unlink(name, dir_fd=folder)
 
-
-@contextmanager
-def _opened(path: str, created: list[str] | None = None) -> Generator[int]:
-    folder = open_folder(path, created)
-    try:
-        yield folder
-    finally:
-        os.close(folder)
+    @contextmanager
+    def _opened(self, path: str, created: list[str] | None = None) -> Generator[int]:
+        folder = open_folder(path, created, self._root)
+        try:
+            yield folder
+        finally:
+            os.close(folder)
 
 
 @contextmanager

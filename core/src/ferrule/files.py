@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from ferrule.file_batch import FileBatch
 from ferrule.folder_walk import open_folder
-from ferrule_hookspecs.evaluator import canonical, decide, decide_canonical
+from ferrule.view_paths import canonical_in
+from ferrule_hookspecs.evaluator import canonical, decide_canonical
 from ferrule_hookspecs.sandbox import (
     Denial,
     DirectoryEntry,
@@ -35,9 +36,10 @@ _LARGE: Final = 1024 * 1024  # below it a thread costs more than the work
 class LocalFiles:
     """This machine's files as a policy allows them; satisfies `FileSystem`."""
 
-    def __init__(self, policy: ResolvedPolicy) -> None:
-        """Keep the policy."""
+    def __init__(self, policy: ResolvedPolicy, root: str = "") -> None:
+        """Keep the policy, and the folder in which `/` of a view lies; empty without a view."""
         self._policy = policy
+        self._root = root
 
     def check(self, operation: Literal["read", "write"], path: str) -> Denial | None:
         """Tell what the policy would refuse, without touching the file.
@@ -45,15 +47,15 @@ class LocalFiles:
         A link that would be written is judged twice: as the file it leads to and as the name it is,
         because an edit may put another file in its place.
         """
-        denial = decide(self._policy, operation, path)
+        denial = self._decide(operation, path)
         if denial is None and operation == "write":
-            denial = decide(self._policy, "remove", path)
+            denial = self._decide("remove", path)
         return denial
 
     async def stat(self, path: str) -> FileStat | None:
         """Look at a path; None when nothing is there."""
         try:
-            facts = os.stat(path)
+            facts = os.stat(self._seen(path))
         except (FileNotFoundError, NotADirectoryError):
             return None
         kind: Literal["file", "directory", "other"] = "other"
@@ -70,14 +72,14 @@ class LocalFiles:
             SandboxDeniedError: The policy refuses.
             OSError: There is no such file, or it is not a regular one.
         """
-        place = canonical(path, "read")
+        place = self._canonical(path, "read")
         self._allow("read", path, place)
-        size = os.stat(place).st_size
+        size = os.stat(self._root + place).st_size
         if min(size, size if limit is None else limit) < _LARGE:
-            return _read(place, limit)
+            return _read(place, limit, self._root)
         from anyio import to_thread  # heavy, and only needed here
 
-        return await to_thread.run_sync(_read, place, limit)
+        return await to_thread.run_sync(_read, place, limit, self._root)
 
     async def list(self, path: str) -> Sequence[DirectoryEntry]:
         """List a folder, sorted by name.
@@ -86,9 +88,9 @@ class LocalFiles:
             SandboxDeniedError: The policy refuses.
             OSError: There is no such folder.
         """
-        place = canonical(path, "read")
+        place = self._canonical(path, "read")
         self._allow("read", path, place)
-        with os.scandir(place) as entries:
+        with os.scandir(self._root + place) as entries:
             return sorted(map(_entry, entries), key=lambda entry: entry.name)
 
     async def apply(self, edits: Sequence[FileEdit]) -> None:
@@ -98,10 +100,10 @@ class LocalFiles:
             SandboxDeniedError: The policy refuses one of them.
             OSError: One of them failed.
         """
-        placed = [(canonical(edit.path, _operation(edit)), edit) for edit in edits]
+        placed = [(self._canonical(edit.path, _operation(edit)), edit) for edit in edits]
         for place, edit in placed:
             self._allow("write", edit.path, place)
-        batch = FileBatch(placed)
+        batch = FileBatch(placed, self._root)
         size = sum(len(edit.data) for edit in edits if isinstance(edit, WriteFile))
         if size < _LARGE:
             batch.apply()
@@ -110,6 +112,18 @@ class LocalFiles:
 
         with CancelScope(shield=True):  # the thread would go on all the same
             await to_thread.run_sync(batch.apply)
+
+    def _decide(self, operation: Operation, path: str) -> Denial | None:
+        return decide_canonical(self._policy, operation, self._canonical(path, operation))
+
+    def _canonical(self, path: str, operation: Operation) -> str:
+        if not self._root:
+            return canonical(path, operation)
+        return canonical_in(self._root, path, operation)
+
+    def _seen(self, path: str) -> str:
+        """Where this process finds a path."""
+        return self._root + self._canonical(path, "read") if self._root else path
 
     def _allow(self, operation: Literal["read", "write"], path: str, place: str) -> None:
         """Judge a path as it was named and the canonical place that will be used for it."""
@@ -123,9 +137,9 @@ def _operation(edit: FileEdit) -> Operation:
     return "write" if isinstance(edit, WriteFile) else "remove"
 
 
-def _read(path: str, limit: int | None) -> bytes:
+def _read(path: str, limit: int | None, root: str) -> bytes:
     parent, name = os.path.split(path)
-    folder = open_folder(parent)
+    folder = open_folder(parent, root=root)
     try:
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(name, flags, dir_fd=folder)

@@ -12,17 +12,18 @@ from typing import Final
 _FOLDER: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def open_folder(path: str, created: list[str] | None = None) -> int:
+def open_folder(path: str, created: list[str] | None = None, root: str = "") -> int:
     """Open a folder by its canonical path; the caller closes the descriptor.
 
     Args:
         path: Absolute and canonical.
         created: Where given, missing folders are created and noted here, outermost first.
+        root: The folder in which `/` of a view lies; empty for the real one.
 
     Raises:
         OSError: A component is missing, is no folder, or has become a symbolic link.
     """
-    here = os.open("/", _FOLDER)
+    here = os.open(root or "/", _FOLDER & ~os.O_NOFOLLOW)
     walked = ""
     for name in filter(None, path.split("/")):
         walked = f"{walked}/{name}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -19,6 +20,7 @@ from ferrule.orchestrator import ended_item
 from ferrule.pending_op import PendingOp
 from ferrule.questions import Questions
 from ferrule.session_facts import facts_of, wire_settings
+from ferrule.session_view import close_view
 from ferrule.thread_edits import ThreadEdits, injectable
 from ferrule.turn_job import Input, TurnJob
 from ferrule.turn_runner import TurnRunner
@@ -298,6 +300,7 @@ class LiveSession:
         if parts.way_out is not None:
             await self._closing("the managed network", parts.way_out.aclose)
         await self._closing("the sandbox", parts.close_plugins)
+        await self._closing("the overlay", partial(close_view, parts))
         with contextlib.suppress(FerruleError, OSError):  # told when the turn ended, if at all
             for item in parts.recorder.pending_items():
                 parts.recorder.item_completed(ended_item(item, "failed", "ended with the session"))

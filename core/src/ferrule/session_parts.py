@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.sandbox import ResolvedPolicy, SandboxBackend
     from ferrule_hookspecs.slots import Compactor
     from ferrule_hookspecs.tools import Tool
+    from ferrule_hookspecs.workspace_view import WorkspaceView
 
 
 @dataclass(slots=True)
@@ -85,6 +86,7 @@ class SessionParts:
     instruction_sources: Sequence[str] = ()
     wants_diff: bool = False
     way_out: WayOut | None = None
+    view: WorkspaceView | None = None
     call_began: anyio.Event = field(default_factory=anyio.Event)
 
     def offered_tools(self) -> Mapping[str, Tool]:

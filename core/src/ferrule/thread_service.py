@@ -25,6 +25,7 @@ from ferrule.recorder import Recorder
 from ferrule.services import LiveServices
 from ferrule.session import LiveSession
 from ferrule.session_parts import SessionParts, Settings
+from ferrule.session_view import close_view, open_view
 from ferrule.stored_settings import inherited, read_settings, stored_facts
 from ferrule.transcript import (
     copy_for_fork,
@@ -69,6 +70,7 @@ class _Opening:
     writer: ThreadWriter | None = None
     forked_from: str | None = None
     history: list[HistoryItem] = field(default_factory=list["HistoryItem"])
+    parts: SessionParts | None = None
 
 
 class ThreadService:
@@ -138,6 +140,8 @@ class ThreadService:
             recall()
             return await self._build(opening)
         except BaseException:
+            if opening.parts is not None:
+                await close_view(opening.parts)
             if opening.writer is not None:
                 opening.writer.close()
             raise
@@ -168,12 +172,13 @@ class ThreadService:
         settings = self._settings(opening, plugins, recorder)
         info = await facts_about(manager.hooks, context, plugins.provider_name, settings.model)
         settings = with_model(settings, info, values)
-        parts = self._parts(opening, context, manager, plugins, recorder, settings)
+        parts = opening.parts = self._parts(opening, context, manager, plugins, recorder, settings)
         thread = _thread(opening, plugins.provider_name, settings)
         if opening.source == "startup":
             recorder.record("session_meta", _session_meta(opening, thread))
             recorder.record("turn_context", turn_context(settings))
         self._kernel.listen(recorder.warning)
+        await open_view(parts, is_new=opening.source != "resume")
         parts.recipes = await configured_recipes(manager.hooks, context)
         parts.tools = _with_own(await manager.session_tools(context), options, context)
         conversation = await self._conversation(opening, parts)

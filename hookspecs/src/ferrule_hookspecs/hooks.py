@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.provider import ModelRequest
     from ferrule_hookspecs.recipes import Recipe
     from ferrule_hookspecs.review import Amendment, ReviewRequest, Verdict
+    from ferrule_hookspecs.sandbox import ResolvedPolicy
     from ferrule_hookspecs.serving import RpcMethod
     from ferrule_hookspecs.threads import TokenUsage, Turn, TurnError
     from ferrule_hookspecs.tools import Tool, ToolCall, ToolResult, TurnInfo
+    from ferrule_hookspecs.workspace_view import WorkspaceView
 
 
 class ContextFragment(NamedTuple):
@@ -194,6 +196,20 @@ def ferrule_egress(context: PluginContext) -> Egress | None:
     Returns: the network, or None. Two plugins answering is a fault: commands then have none.
     Errors: commands have no network, the fault is reported once.
     Timeout: 20 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("rewrite", timeout_s=300.0)
+def ferrule_workspace_view(context: PluginContext, policy: ResolvedPolicy) -> WorkspaceView | None:
+    """Have a session see something else in place of the real files.
+
+    When: once per session, before its first command: where `overlay = true`, and with every thread
+        that is resumed.
+    Args: ``context`` is the session's; ``policy`` is what the mode workspace-write would mean, its
+        folders for temporary files left out; frozen.
+    Returns: the view, or None. Two plugins answering refuse the session.
+    Errors: an exception refuses the session and names the plugin.
+    Timeout: 300 s, then as an exception. Async: yes. Added in 0.1.
     """
 
 

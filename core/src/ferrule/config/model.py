@@ -75,6 +75,8 @@ class ConfigFile(TypedDict, total=False):
     """What the sandbox need not enforce where it cannot; a project's file cannot say so."""
     sandbox_recipes: list[str]
     """What programs need of the sandbox in workspace-write, by name: `ferrule sandbox recipes`."""
+    overlay: bool
+    """Run sessions in a view of the workspace; a project's file cannot say so."""
     sandboxes: dict[str, dict[str, object]]
     """Settings of sandbox plugins by name."""
     sandbox_deny_read: list[str]

@@ -228,6 +228,8 @@ def _flags(found: argparse.Namespace) -> dict[str, object]:
         flags["model"] = found.model
     if found.oss or found.local_provider:
         flags["model_provider"] = found.local_provider or "oss"
+    if found.overlay:
+        flags["overlay"] = True
     if found.dangerously_bypass_hook_trust:
         flags["hooks.dangerously_bypass_trust"] = True
     if found.dangerously_bypass_approvals_and_sandbox:

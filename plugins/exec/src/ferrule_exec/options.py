@@ -68,6 +68,10 @@ OPTIONS: Final[dict[str, tuple[Option, ...]]] = {
         ),
         (("--add-dir",), _repeated("DIR", "another folder that may be written; repeatable")),
         (
+            ("--overlay",),
+            _flag("change a view of the workspace only; see `ferrule changes` afterwards"),
+        ),
+        (
             ("--dangerously-bypass-approvals-and-sandbox", "--yolo"),
             _flag("no sandbox, no questions; for machines that are confined from outside"),
         ),

@@ -50,6 +50,11 @@ def ferrule_egress(context):
 
 
 @hookimpl
+def ferrule_workspace_view(context, policy):
+    return _called("ferrule_workspace_view", context=context, policy=policy)
+
+
+@hookimpl
 def ferrule_tool_rewrite(call, turn):
     return _called("ferrule_tool_rewrite", call=call, turn=turn)
 
