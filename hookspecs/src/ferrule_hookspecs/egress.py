@@ -31,6 +31,11 @@ class HostAccess(NamedTuple):
     port: int
     protocol: EgressProtocol
 
+    @property
+    def wire_protocol(self) -> Literal["http", "https", "socks5Tcp"]:
+        """What clients call the protocol."""
+        return "socks5Tcp" if self.protocol == "socks5_tcp" else self.protocol
+
 
 class EgressQuestion(NamedTuple):
     """A connection that waits for somebody's approval.

@@ -387,6 +387,13 @@ class PermissionsOnWire(TypedDict):
     fileSystem: NotRequired[FilesOnWire | None]
 
 
+class NetworkApprovalContext(TypedDict):
+    """The connection that a running command waits for."""
+
+    host: str
+    protocol: Literal["http", "https", "socks5Tcp", "socks5Udp"]
+
+
 class CommandApprovalParams(TypedDict):
     """A command that waits for approval."""
 
@@ -398,6 +405,8 @@ class CommandApprovalParams(TypedDict):
     cwd: NotRequired[str | None]
     commandActions: NotRequired[list[CommandAction] | None]
     reason: NotRequired[str | None]
+    approvalId: NotRequired[str | None]
+    networkApprovalContext: NotRequired[NetworkApprovalContext | None]
     additionalPermissions: NotRequired[PermissionsOnWire | None]
     proposedExecpolicyAmendment: NotRequired[list[str] | None]
     availableDecisions: NotRequired[list[object] | None]

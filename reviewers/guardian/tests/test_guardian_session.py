@@ -3,6 +3,8 @@
 import anyio
 import pytest
 
+from ferrule_hookspecs.egress import HostAccess
+
 from .conftest import called, returned, said, verdict
 
 DENY = verdict("deny", "high", "unknown", "no")
@@ -107,8 +109,12 @@ def test_the_same_action_is_not_paid_for_twice(desk):
 
 @pytest.mark.parametrize(
     "change",
-    [{"cwd": "/other"}, {"escalation": False}],
-    ids=["folder", "sandbox"],
+    [
+        {"cwd": "/other"},
+        {"escalation": False},
+        {"network": HostAccess("evil.test", 443, "https")},
+    ],
+    ids=["folder", "sandbox", "connection"],
 )
 def test_an_action_that_differs_is_reviewed(desk, change):
     guardian = desk()

@@ -5,6 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from ferrule_hookspecs.egress import HostAccess
 from ferrule_hookspecs.permissions import AdditionalPermissions
 from ferrule_hookspecs.plugins import PluginContext
 from ferrule_hookspecs.review import Amendment, ReviewContext, ReviewRequest
@@ -84,6 +85,30 @@ def test_a_host_can_be_allowed_or_denied_for_good(asked, action, decision):
     assert question["params"]["proposedNetworkPolicyAmendments"] == offered
     assert outcome["decision"] == decision
     assert ("amendment" in outcome) is (action == "allow")
+
+
+def test_a_connection_is_shown_with_its_host_and_the_command_that_wants_it(asked):
+    access = HostAccess("pypi.org", 443, "https")
+    host = Amendment("network_host", ("https", "pypi.org"))
+
+    question, outcome = asked({"decision": "acceptForSession"}, network=access, amendments=(host,))
+
+    params = question["params"]
+    assert question["method"] == "item/commandExecution/requestApproval"
+    assert params["networkApprovalContext"] == {"host": "pypi.org", "protocol": "https"}
+    assert params["approvalId"] == "call_1:pypi.org:443:https"
+    assert params["command"] == COMMAND["command"]
+    assert "acceptForSession" in params["availableDecisions"]
+    assert outcome["decision"] == "acceptForSession"
+
+
+def test_a_connection_of_a_server_s_tool_is_asked_about_as_such(asked):
+    access = HostAccess("git.test", 22, "socks5_tcp")
+
+    question, _ = asked({"decision": "decline"}, item=MCP, network=access)
+
+    context = {"host": "git.test", "protocol": "socks5Tcp"}
+    assert question["params"]["networkApprovalContext"] == context
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`ferrule network`: explains what the proxy would decide, and lists rules and presets.
+"""`ferrule network`: explains what the proxy would decide, lists rules, presets and the log.
 
 Loaded only when the command runs. Exit codes of `check`: 0 allowed, 10 asks, 11 refused, 1 error.
 """
@@ -25,12 +25,13 @@ class NetworkCommand:
     """The command line around the policy of the network."""
 
     help = "Explain what commands may reach through the network proxy."
-    options: Sequence[str] = ("check", "list", "presets")
+    options: Sequence[str] = ("check", "list", "log", "presets")
 
     def main(self, argv: Sequence[str], host: Host) -> int:
         """Run a sub-command."""
         arguments = _parser().parse_args(list(argv))
-        chosen = {"check": _check, "list": _list, "presets": _presets}.get(arguments.action)
+        actions = {"check": _check, "list": _list, "log": _log, "presets": _presets}
+        chosen = actions.get(arguments.action)
         if chosen is None:
             _parser().print_help()
             return 1
@@ -48,6 +49,13 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--method", default="GET", help="the method of a request by http")
     check.add_argument("--resolve", action="store_true", help="look the name up, too")
     actions.add_parser("list", help="list the rules that count here")
+    log = actions.add_parser("log", help="show what commands did through the proxy")
+    log.add_argument("--json", action="store_true", help="one JSON object per line")
+    log.add_argument("--thread", default="", metavar="ID", help="of one thread only")
+    log.add_argument("--refused", action="store_true", help="what was refused only")
+    log.add_argument(
+        "--last", type=int, default=100, metavar="N", help="how many records; 0 for all"
+    )
     actions.add_parser("presets", help="list the presets and their hosts")
     return parser
 
@@ -125,6 +133,12 @@ def _list(arguments: argparse.Namespace, host: Host) -> int:
     for flaw in policy.flaws:
         sys.stderr.write(f"warning: {flaw}\n")
     return 1 if policy.flaws else 0
+
+
+def _log(arguments: argparse.Namespace, host: Host) -> int:
+    from ferrule_network.log_listing import list_log
+
+    return list_log(arguments, host)
 
 
 def _presets(arguments: argparse.Namespace, host: Host) -> int:

@@ -21,6 +21,8 @@ _BY_HTTP: Final = (
     "WSS_PROXY",
     "NPM_CONFIG_PROXY",
     "NPM_CONFIG_HTTPS_PROXY",
+)
+_BY_HTTP_IN_CAPITALS: Final = (
     "YARN_HTTP_PROXY",
     "YARN_HTTPS_PROXY",
     "BUNDLE_HTTP_PROXY",
@@ -52,8 +54,9 @@ def proxy_variables(credential: Credential, port: int, *, serves_loopback: bool)
     exceptions = "" if serves_loopback else _OWN_MACHINE
     named = dict.fromkeys(_BY_HTTP, url) | dict.fromkeys(_EXCEPTIONS, exceptions)
     twins = {name.lower(): value for name, value in named.items()}
+    capitals = dict.fromkeys(_BY_HTTP_IN_CAPITALS, url)
     own = {
         "FERRULE_NETWORK_PROXY": url,
         "FERRULE_NETWORK_SOCKS": credential.url("socks5h", address),
     }
-    return {**named, **twins, **_FLAGS, **own}
+    return {**named, **twins, **capitals, **_FLAGS, **own}

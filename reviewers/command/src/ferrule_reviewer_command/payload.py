@@ -31,6 +31,7 @@ def payload_of(request: ReviewRequest) -> bytes:
         "reason": request.reason,
         "cwd": request.cwd,
         "escalation": request.escalation,
+        "network": None if request.network is None else request.network._asdict(),
         "denial": None if denial is None else denial._asdict(),
         "verdicts": {
             plugin: {

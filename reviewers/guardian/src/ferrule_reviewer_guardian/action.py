@@ -39,6 +39,9 @@ def action_of(request: ReviewRequest, turn: TurnInfo | None) -> Action:
         "runs": "outside of the sandbox" if request.escalation else "in the sandbox",
         "reason": cut(request.reason, _SHORT * 2).text,
     }
+    if request.network is not None:
+        fields["asks"] = "only whether the running command may make this one connection"
+        fields["connection"] = request.network._asdict()
     if not is_whole:
         fields["note"] = "the arguments are cut; what is left out cannot be judged"
     if request.denial is not None:
@@ -74,7 +77,15 @@ def shown_action(request: ReviewRequest, action: Action) -> dict[str, object]:
 
 
 def _known_form(request: ReviewRequest) -> dict[str, object]:
-    item, call = request.item, request.call
+    item, call, network = request.item, request.call, request.network
+    if network is not None:
+        return {
+            "type": "networkAccess",
+            "target": f"{network.host}:{network.port}",
+            "host": network.host,
+            "port": network.port,
+            "protocol": network.wire_protocol,
+        }
     if request.lasting and request.permissions is not None:
         return {"type": "requestPermissions", "permissions": request.permissions.wire}
     if item is not None and item["type"] == "fileChange":

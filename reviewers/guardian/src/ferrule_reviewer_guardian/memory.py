@@ -66,6 +66,7 @@ def situation_of(request: ReviewRequest, context: ReviewContext) -> Situation:
         request.cwd,
         str(request.escalation),
         "" if request.denial is None else request.denial.reason,
+        "" if request.network is None else " ".join(map(str, request.network)),
         "" if turn is None else f"{turn.approval_policy} {turn.sandbox_mode}",
     )
     return Situation(_digest(action), _digest(context.user_texts), _work(request, context.history))

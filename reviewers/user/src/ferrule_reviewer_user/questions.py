@@ -18,7 +18,7 @@ def question(request: ReviewRequest) -> ServerRequest:
     """Build the question a client is asked; the session fills in its `id`."""
     item = request.item
     params: dict[str, object] = {"threadId": request.thread_id, "turnId": request.turn_id}
-    if item is not None and item["type"] == "mcpToolCall":
+    if item is not None and item["type"] == "mcpToolCall" and request.network is None:
         method = "mcpServer/elicitation/request"
         params |= _tool_of_a_server(request, item)
     else:
@@ -34,7 +34,7 @@ def question(request: ReviewRequest) -> ServerRequest:
                 "environmentId": "local",
                 "permissions": _with_entries(request.permissions),
             }
-        elif item is not None and item["type"] == "fileChange":
+        elif item is not None and item["type"] == "fileChange" and request.network is None:
             method = "item/fileChange/requestApproval"
             params["grantRoot"] = None
         else:
@@ -67,6 +67,13 @@ def _command(request: ReviewRequest) -> dict[str, object]:
     }
     if item is not None and item["type"] == "commandExecution":
         params |= {"cwd": item["cwd"], "commandActions": item["commandActions"]}
+    if request.network is not None:
+        params["networkApprovalContext"] = {
+            "host": request.network.host,
+            "protocol": request.network.wire_protocol,
+        }
+        # One command may ask several times.
+        params["approvalId"] = f"{request.call.call_id}:{':'.join(map(str, request.network))}"
     if request.permissions is not None:
         params["additionalPermissions"] = request.permissions.wire
     if prefix is not None:
@@ -79,7 +86,7 @@ def _command(request: ReviewRequest) -> dict[str, object]:
         decisions += [
             {"applyNetworkPolicyAmendment": {"network_policy_amendment": each}} for each in offered
         ]
-    if not request.amendments:
+    if not request.amendments or request.network is not None:
         decisions.append("acceptForSession")
     decisions.append("cancel")
     return params

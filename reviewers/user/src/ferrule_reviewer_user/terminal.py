@@ -83,6 +83,8 @@ def _ask(
 
 def _deed(request: ReviewRequest) -> str:
     """What yes means; tools of servers and of clients run in no sandbox."""
+    if request.network is not None:
+        return f"Let it connect to {shown(request.network.host)}"
     if request.lasting:
         return "Grant it for this turn"
     kind = request.item["type"] if request.item is not None else ""
