@@ -29,9 +29,16 @@ class Place:
     project: Path
 
     def sandbox(self, *words, recipes=(), network=True, env=(), before=()):
-        """Run a command in the sandbox; `before` are words and options of `ferrule sandbox`."""
+        """Run a command in the sandbox; `before` are words and options of `ferrule sandbox`.
+
+        `network` is whether it has one, or what the managed network allows, as rules.
+        """
         keys = [f"sandbox_workspace_write.{key}=true" for key in _NO_SCRATCH]
-        keys.append(f"sandbox_workspace_write.network_access={str(network).lower()}")
+        if isinstance(network, bool):
+            keys.append(f"sandbox_workspace_write.network_access={str(network).lower()}")
+        else:
+            managed = {"network.rules": list(network), "network.local_addresses": ["127.0.0.1"]}
+            keys += ["network.enabled=true", *(f"{k}={json.dumps(v)}" for k, v in managed.items())]
         if recipes:
             keys.append(f"sandbox_recipes={json.dumps(list(recipes))}")
         options = [text for key in keys for text in ("-c", key)]

@@ -11,7 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from ferrule_testkit.package_mirror import package_mirror
+
 PNPM = os.environ.get("FERRULE_TEST_PNPM", "/nowhere")
+RUSTUP = os.environ.get("RUSTUP_HOME") or str(Path.home() / ".rustup")
+PYTHON = os.path.realpath(sys.executable)
+"""The interpreter outside of any virtual environment."""
 GO = os.environ.get("FERRULE_TEST_GO", "/nowhere")
 
 
@@ -111,9 +116,7 @@ def test_cargo_builds_with_a_dependency(place, mirror, tool):
     (place.project / "src" / "main.rs").write_text(
         'fn main() { println!("{}", lantern::LIGHT); }\n'
     )
-    env = {"RUSTUP_HOME": os.environ.get("RUSTUP_HOME") or str(Path.home() / ".rustup")}
-
-    run = place.sandbox("cargo", "run", "--quiet", recipes=["cargo"], env=env)
+    run = place.sandbox("cargo", "run", "--quiet", recipes=["cargo"], env={"RUSTUP_HOME": RUSTUP})
 
     assert succeeded(run) == "true\n"
     assert place.caches("cargo")
@@ -156,6 +159,60 @@ def test_maven_reads_a_parent_from_its_registry(place, mirror, tool):
     assert not (place.home / ".m2" / "repository").exists()
 
 
+@pytest.mark.parametrize("tool_name", ["npm", "pip", "uv", "cargo"])
+def test_through_the_managed_network_a_registry_is_reached_and_nothing_else(
+    place, mirror, tool, tool_name
+):
+    if tool_name != "pip":
+        tool(tool_name)
+    elif place.sandbox(PYTHON, "-m", "pip", "--version").returncode:
+        pytest.skip("pip is not installed beside the interpreter")
+    rules = [f"allow network protocol:http host:127.0.0.1 port:{mirror.port}"]
+    with package_mirror() as other:
+        places = {True: mirror, False: other}
+        done = {
+            is_allowed: fetch(place, each, tool_name, network=rules)
+            for is_allowed, each in places.items()
+        }
+        assert other.asked == []
+
+    succeeded(done[True])
+    assert mirror.asked
+    assert done[False].returncode != 0
+
+
+def fetch(place, mirror, tool_name, **options):
+    """Fetch the package with a tool, into a new folder and through a new cache."""
+    env = {
+        "npm_config_registry": f"{mirror.url}/npm",
+        "npm_config_fetch_retries": "0",
+        "PIP_INDEX_URL": f"{mirror.url}/simple",
+        "PIP_RETRIES": "0",
+        "UV_DEFAULT_INDEX": f"{mirror.url}/simple",
+        "UV_HTTP_RETRIES": "0",
+        "CARGO_NET_RETRY": "0",
+        "RUSTUP_HOME": RUSTUP,
+    }
+    into = f"from-{mirror.port}"
+    words = {
+        "npm": ("npm", "install", "--prefix", into, "lantern"),
+        "pip": (PYTHON, "-m", "pip", "install", "--target", into, "lantern"),
+        "uv": ("uv", "pip", "install", "--python", sys.executable, "--target", into, "lantern"),
+        "cargo": (
+            *("cargo", "fetch", "--manifest-path", f"{into}/Cargo.toml"),
+            *("--config", 'source.crates-io.replace-with="mirror"'),
+            *("--config", f'source.mirror.registry="sparse+{mirror.url}/cargo/"'),
+        ),
+    }
+    manifest = place.project / into / "Cargo.toml"
+    (manifest.parent / "src").mkdir(parents=True)
+    (manifest.parent / "src" / "lib.rs").touch()
+    manifest.write_text(
+        '[package]\nname = "project"\nversion = "0.1.0"\n[dependencies]\nlantern = "1"\n'
+    )
+    return place.sandbox(*words[tool_name], recipes=[tool_name], env=env, **options)
+
+
 def test_git_works_beside_recipes(place):
     (place.project / "file").write_text("1")
     identity = ("-c", "user.name=n", "-c", "user.email=e@example.com")
@@ -176,8 +233,6 @@ def test_git_works_beside_recipes(place):
 
 def test_a_package_plants_nothing_that_runs_later(place, tool):
     """What a package runs at its installation reaches neither hooks nor another project's cache."""
-    from ferrule_testkit.package_mirror import package_mirror
-
     tool("npm")
     other = place.home / ".cache" / "ferrule" / "recipes" / "npm" / "other-000000000000"
     other.mkdir(parents=True)

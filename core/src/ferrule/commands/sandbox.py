@@ -13,11 +13,10 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from ferrule.backend_choice import choose_backend
 from ferrule.cli import call_command
-from ferrule.environment import command_environment
+from ferrule.confinement import confine
 from ferrule.lineage import (
     become_subreaper,
     has_children,
@@ -26,24 +25,17 @@ from ferrule.lineage import (
     reap,
     strays,
 )
-from ferrule.policy import mode_to_policy, resolve_policy
-from ferrule.recipes import RecipeBook, configured_recipes
 from ferrule.sandbox_words import find_word, words_help
 from ferrule_hookspecs.errors import FerruleError
-from ferrule_hookspecs.host import ConfigRequest
-from ferrule_hookspecs.plugins import PluginContext
 from ferrule_hookspecs.policies import SANDBOX_MODES
-from ferrule_hookspecs.sandbox import Command
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Mapping
     from types import FrameType
 
     from ferrule.host import LocalHost
-    from ferrule.manager import PluginManager
     from ferrule_hookspecs.host import Host
-    from ferrule_hookspecs.sandbox import Capabilities, Launch, ResolvedPolicy, SandboxBackend
+    from ferrule_hookspecs.sandbox import Capabilities, Launch
 
 _STANDARD_ERROR: Final = 2
 _REAP_SECONDS: Final = 5
@@ -132,94 +124,18 @@ def _parse(argv: Sequence[str], host: LocalHost) -> Namespace:
     return arguments
 
 
-class Confinement(NamedTuple):
-    """What a command gets: a backend, the policy it enforces, and an environment."""
-
-    backend: SandboxBackend
-    policy: ResolvedPolicy
-    environment: Mapping[str, str]
-
-    def launch(self, words: Sequence[str], cwd: str) -> Launch:
-        """Prepare a command."""
-        return self.backend.prepare(self.policy, Command(tuple(words), cwd, self.environment))
-
-    def close(self) -> None:
-        """Close the backend; an event loop is started only for one that has to wait."""
-        closing = self.backend.aclose()
-        try:
-            closing.send(None)
-        except StopIteration:
-            return
-        except RuntimeError:  # it needs an event loop
-            import asyncio
-
-            asyncio.run(self.backend.aclose())
-
-
-def confine(arguments: Namespace, cwd: str, host: Host) -> Confinement:
-    """Read the configuration and find what it makes of the options."""
-    flags: dict[str, object] = {}
-    if arguments.sandbox:
-        flags["sandbox_mode"] = arguments.sandbox
-    if arguments.permission_profile:
-        flags["default_permissions"] = arguments.permission_profile
-    if arguments.backend:
-        flags["sandbox_backend"] = arguments.backend
-    config = host.config(
-        ConfigRequest(cwd, profile=arguments.profile, overrides=arguments.config, flags=flags)
-    )
-    context = PluginContext(
-        host.home, config.values, cwd, environ=host.environ, project_root=config.project_root
-    )
-    manager = _manager(cast("LocalHost", host), config.values)
-    book = _recipes(manager, context)
-    wanted = mode_to_policy(config.values, None)
-    policy = book.opened(
-        resolve_policy(
-            wanted,
-            cwd,
-            environ=host.environ,
-            home=host.home,
-            extra_roots=[os.path.join(cwd, root) for root in arguments.add_dir],
-            deny_read=arguments.deny_read,
-            config=config.values,
-        )
-    )
-    name = str(config.values.get("sandbox_backend") or "auto")
-    environment = command_environment(config.values, host.environ, sandbox=wanted)
-    if not policy.network:
-        environment["FERRULE_SANDBOX_NETWORK_DISABLED"] = "1"
-        environment["CODEX_SANDBOX_NETWORK_DISABLED"] = "1"
-    backend = choose_backend(manager, name, context, policy, warn)
-    return Confinement(backend, policy, book.environment(policy, environment))
-
-
 def _run(arguments: Namespace, cwd: str, host: Host) -> int:
-    confinement = confine(arguments, cwd, host)
+    confinement = confine(arguments, cwd, host, warn)
     try:
         found = confinement.backend.probe()
         if arguments.json_probe:
             return _show(confinement.backend.name, found)
         if confinement.policy.unconfined:
             warn(found.reason)
-        return attend(confinement.launch(arguments.command, cwd))
+        with confinement.launch(arguments.command, cwd) as launch:
+            return attend(launch)
     finally:
         confinement.close()
-
-
-def _manager(host: LocalHost, values: Mapping[str, object]) -> PluginManager:
-    from ferrule.manager import PluginManager
-
-    return PluginManager(host.index, values, report=warn)
-
-
-def _recipes(manager: PluginManager, context: PluginContext) -> RecipeBook:
-    """Find the recipes; an event loop is started only where the configuration names any."""
-    if not context.config.get("sandbox_recipes"):
-        return RecipeBook((), context)
-    import anyio
-
-    return anyio.run(configured_recipes, manager.hooks, context)
 
 
 def attend(launch: Launch, stdout: int | None = None, stderr: int | None = None) -> int:
