@@ -21,7 +21,9 @@ def main() -> int:
     # garbage costs 20 ms of a start. The host lets the collector in when the start is over.
     gc.disable()
     from ferrule.cli import run
+    from ferrule.hardening import harden
 
+    harden(os.environ)
     try:
         code = run(argv, os.environ)
         sys.stdout.flush()

@@ -25,7 +25,7 @@ _CORE: Final = frozenset(
     | {"USERNAME", "USERPROFILE", "WINDIR"}
 )
 _SECRETS: Final = ("*KEY*", "*SECRET*", "*TOKEN*", "*PASSW*", "*CREDENTIAL*")
-_INJECTIONS: Final = ("LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES")
+_INJECTIONS: Final = ("LD_*", "DYLD_*", "MallocStackLogging*", "MallocLogFile*")
 """Load foreign code into every program; a user who wants that uses `set`."""
 _FIXED: Final[Mapping[str, str]] = {
     "TERM": "dumb",

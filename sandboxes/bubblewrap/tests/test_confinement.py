@@ -1,5 +1,6 @@
 """Real commands in the real sandbox, as root and as an ordinary user."""
 
+import ctypes
 import os
 import resource
 import signal
@@ -11,7 +12,10 @@ import pytest
 
 from ferrule_confinement.landlock import SCOPES_SINCE, landlock_version
 from ferrule_hookspecs.errors import PolicyUnenforceableError, SandboxUnavailableError
+from ferrule_hookspecs.plugins import PluginContext
 from ferrule_hookspecs.sandbox import Command, ResolvedPolicy
+from ferrule_sandbox_bubblewrap.backend import BubblewrapBackend
+from ferrule_testkit.confinement import as_user, complete
 from ferrule_testkit.tracing import TRACE_CHILD
 
 
@@ -356,3 +360,22 @@ for name in ("own", sys.argv[1]):
 def test_no_descriptor_leaks_into_the_command(run, policy, network):
     ended = run("sh", "-c", "ls /proc/self/fd | wc -l", policy=policy(network=network))
     assert ended.stdout.strip() == "4"  # the fourth is the folder that ls reads
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("network", [False, True])
+def test_a_kernel_that_keeps_its_memory_to_itself_starts_commands(place, policy, network):
+    """Its own `/proc` entries belong to root then, although it does not."""
+    command = Command(("/bin/echo", "ran"), str(place / "workspace"), {"PATH": "/usr/bin:/bin"})
+
+    def as_the_program_does():
+        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+        backend = BubblewrapBackend(
+            PluginContext(place / "home", {}, str(place / "workspace"), environ=dict(os.environ))
+        )
+        try:
+            return complete(backend, policy(network=network), command).stdout
+        finally:
+            backend.close()
+
+    assert as_user(as_the_program_does) == "ran\n"

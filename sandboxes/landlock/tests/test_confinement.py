@@ -1,20 +1,23 @@
 """Real commands in the real sandbox, as root and as an ordinary user."""
 
+import ctypes
 import os
 import resource
 import signal
 import socket
 import subprocess
 
+import anyio
 import pytest
 
 from ferrule_confinement.landlock import landlock_version
 from ferrule_hookspecs.errors import PolicyUnenforceableError, SandboxUnavailableError
+from ferrule_hookspecs.plugins import PluginContext
 from ferrule_hookspecs.sandbox import Command, ResolvedPolicy
 from ferrule_sandbox_landlock.backend import LandlockBackend
 from ferrule_sandbox_landlock.grants import grant_policy
 from ferrule_sandbox_landlock.ruleset import Ruleset
-from ferrule_testkit.confinement import NOBODY
+from ferrule_testkit.confinement import NOBODY, as_user, complete
 from ferrule_testkit.tracing import ATTACH, TRACE_CHILD
 
 
@@ -318,9 +321,6 @@ def test_old_landlock_still_keeps_files_from_being_emptied(place, policy, monkey
     monkeypatch.setattr(module, "Ruleset", lambda *, network: Ruleset(network=network, version=1))
     (place / "outside" / "kept").write_text("kept")
     (place / "outside" / "kept").chmod(0o666)
-    from ferrule_hookspecs.plugins import PluginContext
-    from ferrule_testkit.confinement import complete
-
     code = """
 import os
 for way in (lambda: os.truncate("../outside/kept", 0),
@@ -364,3 +364,20 @@ def test_with_readable_folders_nothing_else_can_be_read_or_listed(run, policy, p
     assert "hidden" not in ended.stdout
     assert ended.stdout.count("Permission denied") == 6
     assert (place / "workspace" / "kept").read_text() == "y\n"
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("network", [False, True])
+def test_a_kernel_that_keeps_its_memory_to_itself_starts_commands(place, policy, network):
+    """Its own `/proc` entries belong to root then, although it does not."""
+    command = Command(("/bin/echo", "ran"), str(place / "workspace"), {"PATH": "/usr/bin:/bin"})
+
+    def as_the_program_does():
+        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+        backend = LandlockBackend(PluginContext(place / "home", {}, str(place / "workspace")))
+        try:
+            return complete(backend, policy(network=network), command).stdout
+        finally:
+            anyio.run(backend.aclose)
+
+    assert as_user(as_the_program_does) == "ran\n"

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ferrule import __version__
+from ferrule.hardening import ESCAPE, examine
 from ferrule_hookspecs.hooks import Check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ferrule.doctor.examination import Examination
+    from ferrule.hardening import Hardening
 
 _CONTAINER_MARKS: Final = {"/.dockerenv": "Docker", "/run/.containerenv": "Podman"}
 _CONTAINER_GROUPS: Final = ("docker", "kubepods", "containerd", "lxc", "libpod")
@@ -25,6 +27,7 @@ def checks(examination: Examination) -> Iterator[Check]:
     yield platform_check(_release(), examination.environ)
     yield _python()
     yield _program(examination.environ)
+    yield hardening_check(examine(examination.environ), examination.environ)
 
 
 def platform_check(release: str, environ: Mapping[str, str]) -> Check:
@@ -47,6 +50,29 @@ def platform_check(release: str, environ: Mapping[str, str]) -> Check:
         f"{words}, in WSL 1, which has no namespaces and so no sandbox",
         "change to WSL 2 from Windows: wsl --set-version DISTRIBUTION 2",
     )
+
+
+def hardening_check(found: Hardening, environ: Mapping[str, str]) -> Check:
+    """Say what keeps other programs from the memory of this one.
+
+    Args:
+        found: What holds.
+        environ: The process environment.
+    """
+    name = "machine.hardening"
+    holes = [
+        *(["it can be traced"] if found.is_untraceable is False else ()),
+        *(["it leaves core files"] if found.has_core_files else ()),
+        *(f"{variable} is set" for variable in found.loader_variables),
+    ]
+    if not holes:
+        shown = "" if found.is_untraceable is None else "it cannot be traced, "
+        text = f"{shown}it leaves no core files, and nothing loads foreign code into it"
+        return Check(name, "ok", text)
+    mend = "start it as the program `ferrule`, which hardens itself"
+    if environ.get(ESCAPE) == "1":
+        mend = f"unset {ESCAPE}"
+    return Check(name, "warn", f"its memory is open to others: {', '.join(holes)}", mend)
 
 
 def container_name(environ: Mapping[str, str]) -> str:

@@ -25,6 +25,8 @@ MEANINGS: Final[dict[str, str]] = {
     "home.secrets": "Whether files with credentials may be read by others.",
     "home.space": "Free disk space: warns below 1 GiB, fails below 100 MiB.",
     "leftovers.processes": "Commands that still run although their session has ended.",
+    "machine.hardening": "Whether other programs are kept from Ferrule's memory, and nothing loads"
+    " foreign code into it; warns when something is open.",
     "machine.platform": "Operating system, processor, container, WSL; fails in WSL 1.",
     "machine.program": "Which Ferrule this is, and whether a shell would start another one.",
     "machine.python": "Which Python runs it, in which environment.",
