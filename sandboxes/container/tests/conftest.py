@@ -19,6 +19,7 @@ from ferrule_testkit.confinement import NOBODY, as_user, complete, make_place, m
 IMAGE = "localhost/ferrule-test:busybox"
 BUSYBOX = Path("/bin/busybox")
 _USED = (pwd, ferrule_confinement.denials)
+_GIVEN_UP = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
 
 
 class Podman:
@@ -37,7 +38,7 @@ class Podman:
         general = ["--runtime", self.runtime] if self.runtime else []
         return subprocess.run(
             ["podman", *general, *map(str, arguments)],
-            **(dict(user=NOBODY, group=NOBODY, extra_groups=[]) if os.geteuid() == 0 else {}),
+            **_GIVEN_UP,
             env=self.environ,
             cwd="/",
             stdin=subprocess.DEVNULL,
