@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 
     from ferrule.detached import Detached
     from ferrule.host import LocalHost
-    from ferrule_hookspecs.host import Assessment, Config, ConfigEdit, ConfigRequest, Threads
+    from ferrule_hookspecs.host import (
+        Assessment,
+        Config,
+        ConfigEdit,
+        ConfigRequest,
+        ProfileFacts,
+        Threads,
+    )
     from ferrule_hookspecs.models import ModelInfo
     from ferrule_hookspecs.policies import SandboxMode, SandboxPolicy
     from ferrule_hookspecs.review import Reviewer
@@ -181,6 +188,12 @@ class LocalKernel:
         made = WayOut(lambda: self.manager(config.values).hooks, context, self._report)
         self._ways_out.append((config, made))
         return made
+
+    def permission_profiles(self, config: Config) -> list[ProfileFacts]:
+        """List the permission profiles of a configuration, the built-in ones first."""
+        from ferrule.turn_settings import list_profiles
+
+        return list_profiles(config)
 
     async def models(self, config: Config) -> list[ModelInfo]:
         """Gather what plugins know about models, sorted by provider and name."""

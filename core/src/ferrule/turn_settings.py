@@ -7,14 +7,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ferrule.approvals import policy_name
+from ferrule.permission_profiles import profile_names
 from ferrule.policy import named_policy, policy_mode, whole_policy
 from ferrule_hookspecs.errors import ConfigError
+from ferrule_hookspecs.host import ProfileFacts
 from ferrule_hookspecs.policies import APPROVAL_MODES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ferrule.session_parts import Settings
+    from ferrule_hookspecs.host import Config
     from ferrule_hookspecs.ops import SettingsUpdateParams, TurnStartParams
     from ferrule_hookspecs.policies import ApprovalPolicy, SandboxPolicy
 
@@ -85,6 +88,23 @@ def check_sandbox_allowed(policy: SandboxPolicy, allowed: Mapping[str, Sequence[
         check_allowed("default_permissions", policy["id"], allowed)
     else:
         check_allowed("sandbox_mode", policy_mode(policy), allowed)
+
+
+def list_profiles(config: Config) -> list[ProfileFacts]:
+    """List the permission profiles of a configuration, the built-in ones first."""
+    return [_facts(config, name) for name in profile_names(config.values)]
+
+
+def _facts(config: Config, name: str) -> ProfileFacts:
+    policy = named_policy(config.values, name)
+    try:
+        check_sandbox_allowed(policy, config.allowed)
+        is_allowed = True
+    except ConfigError:
+        is_allowed = False
+    if policy["type"] != "permissionProfile":
+        return ProfileFacts(name, is_allowed=is_allowed)
+    return ProfileFacts(name, policy.get("description"), policy.get("extends"), is_allowed)
 
 
 def check_allowed(key: str, value: str, allowed: Mapping[str, Sequence[str]]) -> None:

@@ -267,6 +267,22 @@ class Assessment(NamedTuple):
     notices: Sequence[str] = ()
 
 
+class ProfileFacts(NamedTuple):
+    """A permission profile that can be chosen by its name.
+
+    Attributes:
+        id: Its name; those of the built-in ones begin with a colon.
+        description: What it is for.
+        extends: The profile it builds on.
+        is_allowed: Whether the administrator allows it.
+    """
+
+    id: str
+    description: str | None = None
+    extends: str | None = None
+    is_allowed: bool = True
+
+
 class Kernel(Protocol):
     """A running kernel.
 
@@ -324,6 +340,10 @@ class Kernel(Protocol):
 
         `policy` or `mode` stand for the configured one, where the administrator allows them.
         """
+        ...
+
+    def permission_profiles(self, config: Config) -> Sequence[ProfileFacts]:
+        """List the permission profiles of a configuration, the built-in ones first."""
         ...
 
     async def models(self, config: Config) -> Sequence[ModelInfo]:

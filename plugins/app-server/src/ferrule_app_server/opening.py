@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule_app_server import wire_names
-from ferrule_app_server.permission_profiles import mode_of
+from ferrule_app_server.permission_profiles import named_profile
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.host import ThreadOptions
 from ferrule_hookspecs.serving import RpcError
@@ -47,7 +47,7 @@ def options_for(
         raise RpcError("Invalid request: a path cannot hold a NUL character")
     folder = os.path.abspath(os.path.join(server.request.cwd, named))
     request = server.request._replace(
-        cwd=folder, flags={**server.request.flags, **_flags(params)}, trust_project=False
+        cwd=folder, flags=_with(server.request.flags, _flags(params)), trust_project=False
     )
     try:
         config = server.kernel.config(request)
@@ -85,6 +85,7 @@ def opened(session: Session, thread: Thread) -> dict[str, object]:
         "approvalPolicy": wire_names.approval_policy(facts.approval_policy),
         "approvalsReviewer": wire_names.reviewer(facts.reviewer),
         "sandbox": wire_names.sandbox(facts.sandbox_policy),
+        "activePermissionProfile": wire_names.profile(facts.sandbox_policy),
         "reasoningEffort": facts.reasoning_effort,
     }
 
@@ -120,10 +121,17 @@ def _flags(params: Mapping[str, object]) -> dict[str, object]:
     for name, key in _KEYS.items():
         if params.get(name) is not None:
             flags[key] = params[name]
-    mode = mode_of(params, "sandbox")
-    if mode is not None:
-        flags["sandbox_mode"] = mode
+    profile = named_profile(params, "sandbox")
+    if profile is not None:
+        flags["default_permissions"] = profile
     return flags
+
+
+def _with(base: Mapping[str, object], flags: Mapping[str, object]) -> dict[str, object]:
+    """Lay a client's wishes over the server's own; of two ways to say one thing the client's."""
+    ways = ("sandbox_mode", "default_permissions")
+    kept = base if not set(ways) & set(flags) else {k: base[k] for k in base if k not in ways}
+    return {**kept, **flags}
 
 
 def _check_reviewer(server: AppServer, params: Mapping[str, object]) -> None:

@@ -1,51 +1,41 @@
-"""The built-in permission profiles that clients may name in place of a sandbox."""
+"""Permission profiles, which clients may name in place of a sandbox."""
 
 from __future__ import annotations
 
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from ferrule_hookspecs.serving import RpcError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ferrule_hookspecs.policies import SandboxMode, SandboxPolicy
-
-PROFILES: Final[Mapping[str, SandboxMode]] = MappingProxyType(
-    {
-        ":read-only": "read-only",
-        ":workspace": "workspace-write",
-        ":danger-full-access": "danger-full-access",
-    }
-)
-"""Profile ids and the sandbox modes they stand for."""
-
-_POLICIES: Final[Mapping[str, SandboxPolicy]] = MappingProxyType(
-    {
-        "read-only": {"type": "readOnly"},
-        "workspace-write": {"type": "workspaceWrite"},
-        "danger-full-access": {"type": "dangerFullAccess"},
-    }
-)
+    from ferrule_hookspecs.host import Config, Kernel
+    from ferrule_hookspecs.policies import SandboxPolicy
 
 
-def mode_of(params: Mapping[str, object], sandbox_key: str) -> SandboxMode | None:
-    """Return the sandbox mode that `permissions` names; None where it is absent.
+def named_profile(params: Mapping[str, object], sandbox_key: str) -> str | None:
+    """Return the profile that `permissions` names; None where it is absent.
 
     Raises:
-        RpcError: There is no such profile, or a sandbox is named beside it.
+        RpcError: A sandbox is named beside it.
     """
     profile = cast("str | None", params.get("permissions"))
-    if profile is None:
-        return None
-    if params.get(sandbox_key) is not None:
+    if profile is not None and params.get(sandbox_key) is not None:
         raise RpcError(f"`permissions` cannot be combined with `{sandbox_key}`")
-    if profile not in PROFILES:
-        raise RpcError(f"unknown permission profile {profile!r}; there are {', '.join(PROFILES)}")
-    return PROFILES[profile]
+    return profile
 
 
-def policy_of(mode: SandboxMode) -> SandboxPolicy:
-    """Return the policy that a mode stands for."""
-    return _POLICIES[mode]
+def policy_of(name: str) -> SandboxPolicy:
+    """Return the policy that a profile is; the kernel knows what it says."""
+    return {"type": "permissionProfile", "id": name}
+
+
+def check_profile(kernel: Kernel, config: Config, name: str) -> None:
+    """Refuse a profile that does not exist.
+
+    Raises:
+        RpcError: There is none of that name.
+    """
+    known = [profile.id for profile in kernel.permission_profiles(config)]
+    if name not in known:
+        raise RpcError(f"unknown permission profile {name!r}; there are {', '.join(known)}")

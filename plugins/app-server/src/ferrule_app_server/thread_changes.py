@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ferrule_app_server.calls import client_of, server_of, thread_of
 from ferrule_app_server.epilogue import after_reply
 from ferrule_app_server.opening import cursors
-from ferrule_app_server.permission_profiles import mode_of, policy_of
+from ferrule_app_server.permission_profiles import named_profile, policy_of
 from ferrule_app_server.stored_threads import as_thread, find_stored
 from ferrule_app_server.thread_params import (
     InjectParams,
@@ -158,9 +158,9 @@ def settings_of(params: Mapping[str, object]) -> dict[str, object]:
     changes = {key: params[key] for key in _SETTINGS if params.get(key) is not None}
     if "serviceTier" in params:  # None is the account's default, while nothing leaves it as it is
         changes["serviceTier"] = params["serviceTier"]
-    mode = mode_of(params, "sandboxPolicy")
-    if mode is not None:
-        changes["sandboxPolicy"] = policy_of(mode)
+    profile = named_profile(params, "sandboxPolicy")
+    if profile is not None:
+        changes["sandboxPolicy"] = policy_of(profile)
     elif params.get("sandboxPolicy") is not None:
         changes["sandboxPolicy"] = params["sandboxPolicy"]
     chosen = cast("Mapping[str, Any] | None", params.get("collaborationMode")) or {}

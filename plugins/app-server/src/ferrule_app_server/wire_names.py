@@ -35,8 +35,27 @@ def source(name: str) -> str:
 
 
 def sandbox(policy: SandboxPolicy) -> dict[str, object]:
-    """Return a sandbox policy with what it leaves to defaults."""
+    """Return a sandbox policy with what it leaves to defaults; a profile as the nearest mode."""
+    if policy["type"] == "permissionProfile":
+        written = [e["path"] for e in policy.get("entries", ()) if e["access"] == "write"]
+        network = policy.get("networkAccess", False)
+        if not written:
+            return {"type": "readOnly", "networkAccess": network}
+        return {
+            "type": "workspaceWrite",
+            "writableRoots": [path for path in written if path.startswith("/")],
+            "networkAccess": network,
+            "excludeTmpdirEnvVar": ":tmpdir" not in written,
+            "excludeSlashTmp": ":slash_tmp" not in written,
+        }
     return {**_SANDBOX_DEFAULTS.get(policy["type"], {}), **policy}
+
+
+def profile(policy: SandboxPolicy) -> dict[str, object] | None:
+    """Return which permission profile a policy is; None for a mode."""
+    if policy["type"] != "permissionProfile":
+        return None
+    return {"id": policy["id"], "extends": policy.get("extends")}
 
 
 def approval_policy(policy: ApprovalPolicy) -> ApprovalPolicy:
@@ -51,9 +70,11 @@ def reviewer(name: str) -> str:
 
 def settings(fields: Mapping[str, object]) -> dict[str, object]:
     """Return the settings of a thread with names that clients know."""
+    policy = cast("SandboxPolicy", fields["sandboxPolicy"])
     return {
         **fields,
         "approvalPolicy": approval_policy(cast("ApprovalPolicy", fields["approvalPolicy"])),
         "approvalsReviewer": reviewer(str(fields["approvalsReviewer"])),
-        "sandboxPolicy": sandbox(cast("SandboxPolicy", fields["sandboxPolicy"])),
+        "sandboxPolicy": sandbox(policy),
+        "activePermissionProfile": profile(policy),
     }

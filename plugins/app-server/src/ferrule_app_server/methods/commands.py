@@ -18,8 +18,8 @@ from ferrule_app_server.methods.client_program import (
 )
 from ferrule_app_server.methods.folders import absolute, config_at, folder
 from ferrule_app_server.methods.per_client import PerClient
-from ferrule_app_server.methods.profiles import profile_mode
 from ferrule_app_server.methods.program_shelf import ProgramShelf
+from ferrule_app_server.permission_profiles import check_profile, policy_of
 from ferrule_hookspecs.sandbox import Command
 from ferrule_hookspecs.serving import RpcError, RpcMethod
 
@@ -124,8 +124,10 @@ def _kept(shelf: ProgramShelf, name: str | None, program: ClientProgram) -> Gene
 def _sandbox(call: RpcCall, config: Config, cwd: str) -> SandboxSession:
     policy = cast("SandboxPolicy | None", call.params.get("sandboxPolicy"))
     profile = cast("str | None", call.params.get("permissionProfile"))
-    mode = None if profile is None else profile_mode(profile)
-    return call.kernel.sandbox(config, cwd, mode=mode, policy=policy)
+    if profile is not None:
+        check_profile(call.kernel, config, profile)
+        policy = policy_of(profile)
+    return call.kernel.sandbox(config, cwd, policy=policy)
 
 
 def _command(call: RpcCall, config: Config, cwd: str) -> Command:

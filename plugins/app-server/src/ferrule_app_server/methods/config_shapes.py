@@ -95,6 +95,7 @@ class Requirements(TypedDict):
 
     allowedApprovalPolicies: list[str] | None
     allowedSandboxModes: list[str] | None
+    allowedPermissionProfiles: dict[str, bool] | None
     allowedApprovalsReviewers: list[str] | None
     modelProvider: str | None
 

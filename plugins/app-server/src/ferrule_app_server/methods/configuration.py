@@ -137,10 +137,16 @@ async def _requirements(call: RpcCall) -> Mapping[str, object]:
         "requirements": {
             "allowedApprovalPolicies": _choices(allowed, "approval_policy"),
             "allowedSandboxModes": _choices(allowed, "sandbox_mode"),
+            "allowedPermissionProfiles": _profiles(allowed),
             "allowedApprovalsReviewers": _choices(allowed, "approvals_reviewer"),
             "modelProvider": providers[0] if len(providers) == 1 else None,
         }
     }
+
+
+def _profiles(allowed: Mapping[str, Sequence[str]]) -> dict[str, bool] | None:
+    names = allowed.get("default_permissions")
+    return None if names is None else dict.fromkeys(names, True)
 
 
 def _choices(allowed: Mapping[str, Sequence[str]], key: str) -> list[str] | None:

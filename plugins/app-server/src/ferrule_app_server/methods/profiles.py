@@ -1,4 +1,4 @@
-"""`permissionProfile/list`: the built-in permission profiles, which are the sandbox modes."""
+"""`permissionProfile/list`: the permission profiles that a client may name."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from typing_extensions import TypedDict
 
 from ferrule_app_server.methods.folders import config_at
 from ferrule_app_server.methods.pagination import page
-from ferrule_app_server.permission_profiles import PROFILES
-from ferrule_hookspecs.serving import RpcError, RpcMethod
+from ferrule_hookspecs.serving import RpcMethod
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ferrule_hookspecs.policies import SandboxMode
     from ferrule_hookspecs.serving import RpcCall
 
 
@@ -41,24 +39,11 @@ class ProfileListResult(TypedDict):
     nextCursor: str | None
 
 
-def profile_mode(name: str) -> SandboxMode:
-    """Return the sandbox mode a profile stands for.
-
-    Raises:
-        RpcError: There is no such profile.
-    """
-    mode = PROFILES.get(name)
-    if mode is None:
-        raise RpcError(f"unknown permission profile `{name}`; there are {', '.join(PROFILES)}")
-    return mode
-
-
 async def _list(call: RpcCall) -> Mapping[str, object]:
     config = await config_at(call, call.params.get("cwd"))
-    allowed = config.allowed.get("sandbox_mode")
     profiles: list[Profile] = [
-        {"id": name, "description": None, "allowed": allowed is None or mode in allowed}
-        for name, mode in PROFILES.items()
+        {"id": facts.id, "description": facts.description, "allowed": facts.is_allowed}
+        for facts in call.kernel.permission_profiles(config)
     ]
     return page(profiles, call.params)
 

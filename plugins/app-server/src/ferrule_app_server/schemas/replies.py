@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from ferrule_hookspecs.items import ThreadItem
-from ferrule_hookspecs.policies import ApprovalPolicy, SandboxPolicy
+from ferrule_hookspecs.policies import ApprovalPolicy, ModePolicy
 from ferrule_hookspecs.threads import Thread, Turn
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ class ThreadOpened(TypedDict):
     cwd: str
     approvalPolicy: ApprovalPolicy
     approvalsReviewer: str
-    sandbox: SandboxPolicy
+    sandbox: ModePolicy
+    activePermissionProfile: dict[str, str | None] | None
     reasoningEffort: str | None
     serviceTier: str | None
     instructionSources: list[str]
