@@ -14,7 +14,7 @@ Value = object
 _Result = type[c_int] | type[c_uint32] | type[c_void_p]
 
 # Name: library, result, arguments. Handles, pointers and identities are all `c_void_p`.
-FUNCTIONS: Final[dict[str, tuple[str, _Result, tuple[type, ...]]]] = {
+FUNCTIONS: Final[dict[str, tuple[str, _Result | None, tuple[type, ...]]]] = {
     "CloseHandle": ("kernel32", c_int, (c_void_p,)),
     "CreateDirectoryW": ("kernel32", c_int, (c_wchar_p, c_void_p)),
     "CreateFileW": (
@@ -25,7 +25,7 @@ FUNCTIONS: Final[dict[str, tuple[str, _Result, tuple[type, ...]]]] = {
     "CreateJobObjectW": ("kernel32", c_void_p, (c_void_p, c_wchar_p)),
     "AssignProcessToJobObject": ("kernel32", c_int, (c_void_p, c_void_p)),
     "SetInformationJobObject": ("kernel32", c_int, (c_void_p, c_int, c_void_p, c_uint32)),
-    "DeleteProcThreadAttributeList": ("kernel32", c_void_p, (c_void_p,)),
+    "DeleteProcThreadAttributeList": ("kernel32", None, (c_void_p,)),
     "InitializeProcThreadAttributeList": (
         "kernel32",
         c_int,
