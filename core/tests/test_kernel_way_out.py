@@ -61,7 +61,7 @@ class Network:
 def network(bench, stage):
     made = Network()
     stage.hooks["ferrule_egress"] = lambda context: made
-    bench.configure("network.enabled = true")
+    bench.configure('network.enabled = true\nplugins.disabled = ["network"]')
     return made
 
 
@@ -125,6 +125,19 @@ def test_a_sandbox_without_doors_leaves_commands_without_network_and_says_so(ben
     assert "HTTPS_PROXY" not in bench.outputs(stage)["c1"]
     assert "CODEX_SANDBOX_NETWORK_DISABLED=1" in bench.outputs(stage)["c1"]
     assert {each.door for each in stage.commands} == {None}
+
+
+def test_of_two_networks_none_is_taken(bench, stage, network):
+    bench.configure("network.enabled = true")
+    play(stage, command("env"))
+
+    bench.turn()
+
+    assert network.requests == []
+    assert network.is_ended
+    assert [p["message"] for p in bench.of("warning")] == [
+        "commands have no network: network and staged both offer a managed one; disable one of them"
+    ]
 
 
 def test_a_network_that_cannot_open_keeps_the_command_from_starting(bench, stage, network):
