@@ -51,7 +51,7 @@ def command(place):
 def token_way(machine, context):
     way = TokenWay(machine, context.home / "sandbox-windows")
     yield way
-    machine.faults.clear()
+    machine.unchangeable.clear()
     way.close()
 
 

@@ -64,11 +64,17 @@ class ModelHold(NamedTuple):
 
 
 class WindowsModel:
-    """One machine. Its failures can be set: `faults` are paths where every call fails."""
+    """One machine. Its failures can be set.
+
+    Attributes:
+        unheld: Paths that cannot be held.
+        unchangeable: Paths whose access lists cannot be changed.
+    """
 
     def __init__(self) -> None:
         """A machine with one drive and nothing changed."""
-        self.faults: set[str] = set()
+        self.unheld: set[str] = set()
+        self.unchangeable: set[str] = set()
         self.held: Counter[str] = Counter()
         self.stand_ins: set[str] = set()
         self.entries: dict[str, list[tuple[str, Entry]]] = {}
@@ -89,14 +95,14 @@ class WindowsModel:
 
     def hold(self, path: str) -> ModelHold:
         """Keep a name."""
-        self._fail_at(path)
+        _fail_at(path, self.unheld)
         os.lstat(path)
         self.held[path] += 1
         return ModelHold(lambda: self.held.subtract([path]))
 
     def stand_in(self, path: str) -> ModelHold:
         """Make an empty folder that goes away when it is let go."""
-        self._fail_at(path)
+        _fail_at(path, self.unheld)
         os.mkdir(path)
         self.stand_ins.add(path)
 
@@ -109,14 +115,14 @@ class WindowsModel:
     def add_entries(self, sid: str, entries: Sequence[Entry]) -> None:
         """Add entries one by one; those before a fault stay."""
         for entry in entries:
-            self._fail_at(entry.path)
+            _fail_at(entry.path, self.unchangeable)
             os.lstat(entry.path)
             self.entries.setdefault(entry.path, []).append((sid, entry))
 
     def remove_entries(self, sid: str, paths: Sequence[str]) -> None:
         """Remove the entries of an identity."""
         for path in paths:
-            self._fail_at(path)
+            _fail_at(path, self.unchangeable)
             kept = [each for each in self.entries.pop(path, []) if each[0] != sid]
             if kept:
                 self.entries[path] = kept
@@ -167,10 +173,6 @@ class WindowsModel:
                 return
             at = os.path.dirname(at)
 
-    def _fail_at(self, path: str) -> None:
-        if path in self.faults:
-            raise OSError(0, f"access is denied: {path}")
-
 
 class ContainerModel(NamedTuple):
     """What a container may do with files: the deepest path that is named decides.
@@ -211,3 +213,8 @@ class ContainerModel(NamedTuple):
             if depth >= found[1] and depth:
                 found = (level, depth)
         return found[0]
+
+
+def _fail_at(path: str, places: set[str]) -> None:
+    if path in places:
+        raise OSError(0, f"access is denied: {path}")
