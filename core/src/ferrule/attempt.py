@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import anyio
+import anyio.to_thread
+
 from ferrule.environment import command_environment
 from ferrule.files import LocalFiles
 from ferrule.permissions import NOTHING, merged, widened
 from ferrule.policy import resolve_policy
 from ferrule.session_view import in_view
+from ferrule.settling import CHANGING, STARTS
 from ferrule.way_out import closed_after, with_door
+from ferrule_hookspecs.errors import SandboxUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from ferrule.processes import ProcessOwner
+    from ferrule.processes import OwnedProcess, ProcessOwner
     from ferrule.session_parts import SessionParts
     from ferrule.way_out import Origin, WayOut
     from ferrule_hookspecs.events import Event
@@ -54,14 +59,18 @@ class BoundSandbox:
 
     async def spawn(self, command: Command) -> Process:
         """Start a command; raises `SandboxUnavailableError` when the sandbox cannot start."""
-        launch = await self._launch(command)
-        return await self._owner.spawn(
-            launch,
-            tty=command.tty,
-            open_stdin=command.open_stdin,
-            size=command.size,
-            separate_stderr=command.separate_stderr,
-        )
+        for _ in range(STARTS):
+            launch = await self._launch(command)
+            process = await self._owner.spawn(
+                launch,
+                tty=command.tty,
+                open_stdin=command.open_stdin,
+                size=command.size,
+                separate_stderr=command.separate_stderr,
+            )
+            if launch.settled is None or await _stands(process, launch.settled):
+                return process
+        raise SandboxUnavailableError(CHANGING)
 
     async def _launch(self, command: Command) -> Launch:
         """Prepare a command, its way to the network included; that ends with the launch."""
@@ -81,6 +90,20 @@ class BoundSandbox:
     def classify(self, result: CommandResult) -> Denial | None:
         """Tell whether the sandbox made a command fail."""
         return self._backend.classify(self.policy, result)
+
+
+async def _stands(process: OwnedProcess, settled: Callable[[], bool]) -> bool:
+    """Wait for the sandbox of a command; what is left of one that could not be set up ends here."""
+    try:
+        if await anyio.to_thread.run_sync(settled):
+            return True
+    except BaseException:
+        process.kill()
+        raise
+    with anyio.CancelScope(shield=True):
+        await process.wait()
+    process.close_output()
+    return False
 
 
 def confined(

@@ -24,6 +24,7 @@ Feature = Literal[
     "resources",
     "readable_roots",
     "door",
+    "metadata",
 ]
 """What a backend may enforce.
 
@@ -32,7 +33,8 @@ missing_names: protected names that do not exist cannot be created. deny_read: u
 network: no way out when off. unix_sockets: host sockets out of reach. pids, ipc: own namespaces.
 seccomp: dangerous system calls refused. proc_sys: kernel settings read-only, for root too.
 resources: bounds on processes and memory. readable_roots: nothing else can be read. door: with the
-network off, a command's `Door` is in reach.
+network off, a command's `Door` is in reach. metadata: permissions, owners and times of files
+outside of writable roots stay.
 """
 
 
@@ -142,6 +144,9 @@ class Launch(NamedTuple):
         forward_signal: Delivers a signal to the command itself; None means the process group.
         adopts_terminal: The command makes a terminal it gets as 0, 1 and 2 its controlling one by
             itself. Needed where `argv` is a wrapper that an interrupt typed there must not reach.
+        settled: Called once the process exists, in a thread; waits until the sandbox stands or has
+            failed to. False when it failed over something of the machine that changed meanwhile:
+            the command did not run, and preparing it anew may succeed.
     """
 
     argv: tuple[str, ...]
@@ -152,6 +157,7 @@ class Launch(NamedTuple):
     cleanup: Callable[[], None] | None = None
     forward_signal: Callable[[int, int], bool] | None = None
     adopts_terminal: bool = False
+    settled: Callable[[], bool] | None = None
 
 
 class Denial(NamedTuple):

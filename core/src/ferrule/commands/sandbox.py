@@ -26,7 +26,8 @@ from ferrule.lineage import (
     strays,
 )
 from ferrule.sandbox_words import find_word, words_help
-from ferrule_hookspecs.errors import FerruleError
+from ferrule.settling import CHANGING, STARTS
+from ferrule_hookspecs.errors import FerruleError, SandboxUnavailableError
 from ferrule_hookspecs.policies import SANDBOX_MODES
 
 if TYPE_CHECKING:
@@ -132,8 +133,12 @@ def _run(arguments: Namespace, cwd: str, host: Host) -> int:
             return _show(confinement.backend.name, found)
         if confinement.policy.unconfined:
             warn(found.reason)
-        with confinement.launch(arguments.command, cwd) as launch:
-            return attend(launch)
+        for _ in range(STARTS):
+            with confinement.launch(arguments.command, cwd) as launch:
+                code = attend(launch)
+            if launch.settled is None or launch.settled():
+                return code
+        raise SandboxUnavailableError(CHANGING)
     finally:
         confinement.close()
 

@@ -21,6 +21,7 @@ from ferrule_sandbox_bubblewrap.arguments import (
     sandbox_arguments,
 )
 from ferrule_sandbox_bubblewrap.command_signals import forward_signal
+from ferrule_sandbox_bubblewrap.covered_sockets import CoveredSockets
 from ferrule_sandbox_bubblewrap.doors import Doors
 from ferrule_sandbox_bubblewrap.foreground import foreground_argv
 from ferrule_sandbox_bubblewrap.host_sockets import host_sockets, service_folders
@@ -139,6 +140,7 @@ class BubblewrapBackend:
     def _confined(self, program: str, policy: ResolvedPolicy, command: Command) -> Launch:
         guard, view = self._protect(policy)
         run = _Run(guard, self._watchdog)
+        run.covered = CoveredSockets(view.sockets)
         try:
             bounds = run.bounds = bounds_for(policy)
             if command.door is not None and not policy.network:
@@ -167,6 +169,7 @@ class BubblewrapBackend:
             started=run.started,
             cleanup=run.cleanup,
             forward_signal=forward_signal,
+            settled=run.settled if run.covered else None,
         )
 
     def _protect(self, policy: ResolvedPolicy) -> tuple[Guard, View]:
@@ -204,6 +207,7 @@ class _Run:
         self._watchdog = watchdog
         self.bounds: Bounds | None = None
         self.scope: ScopedStart | None = None
+        self.covered = CoveredSockets()
         self.opened: list[int] = []
 
     @property
@@ -219,6 +223,13 @@ class _Run:
         if self.bounds is not None:
             self.bounds.started()
 
+    def settled(self) -> bool:
+        """Wait until the sandbox stands; False when a socket vanished from under its cover."""
+        if self.bounds is None:
+            return True
+        self.bounds.stands.wait()
+        return self.bounds.is_up or not self.covered.have_vanished()
+
     def cleanup(self) -> None:
         """Take the stand-ins away.
 
@@ -231,6 +242,7 @@ class _Run:
             self.bounds.close()
         door_failure = "" if self.bounds is None else self.bounds.failure
         failure = None if self.scope is None else self.scope.close()
+        self.covered.tidy()
         links = dict(self._guard.links)
         tampered = self._guard.release()
         for path, target in links.items():

@@ -7,10 +7,13 @@ go on. Limits set earlier would be wrong: those on processes would count everyth
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import resource
+import select
 import signal
+import termios
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.sandbox import ResolvedPolicy
 
 _INFO_SIZE: Final = 4096
+_INT_SIZE: Final = 4
 
 
 @dataclass(slots=True)
@@ -35,6 +39,8 @@ class Bounds:
         gate: What bubblewrap waits on.
         opening: Makes the way to the network, given the process and its network namespace.
         failure: Why the command was not started; empty where it was.
+        stands: Set once it is known whether the sandbox was set up.
+        is_up: Whether it was.
     """
 
     processes: int | None
@@ -44,6 +50,8 @@ class Bounds:
     gate: int = -1
     opening: Callable[[int, int | None], None] | None = None
     failure: str = ""
+    stands: threading.Event = field(default_factory=threading.Event)
+    is_up: bool = False
     _info_end: int = -1
     _gate_end: int = -1
 
@@ -79,6 +87,7 @@ class Bounds:
                 if self.opening is not None:
                     self.opening(pid, facts.get("net-namespace"))
                 os.write(self._gate_end, b"x")
+                self.is_up = _is_taken(self._gate_end)
         except (BrokenPipeError, ProcessLookupError):
             pass  # it has ended already, for a reason of its own
         except DoorError as error:
@@ -92,6 +101,7 @@ class Bounds:
             raise
         finally:
             _close(self._info_end, self._gate_end)
+            self.stands.set()
 
     def _bound(self, pid: int) -> None:
         resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
@@ -110,6 +120,16 @@ def bounds_for(policy: ResolvedPolicy) -> Bounds:
         SandboxUnavailableError: A control group cannot be made although it should.
     """
     return Bounds(policy.max_processes, policy.max_memory_bytes, take_groups(policy))
+
+
+def _is_taken(pipe: int) -> bool:
+    """Wait until nobody can read a pipe any more; tells whether what we wrote was read."""
+    poll = select.poll()
+    poll.register(pipe, 0)  # only the end of its readers
+    poll.poll()
+    left = bytearray(_INT_SIZE)
+    fcntl.ioctl(pipe, termios.FIONREAD, left)
+    return not any(left)
 
 
 def _lower(pid: int, limit: int, value: int) -> None:
