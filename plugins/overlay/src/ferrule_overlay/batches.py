@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_overlay.carrying_out import CarryingOut
 from ferrule_overlay.journal import Batch, Journal, Transition
+from ferrule_overlay.private_file import sync_folder
 from ferrule_overlay.tree import Entry, same
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ferrule_overlay.journal import BatchKind
     from ferrule_overlay.shelf import Shelf
+    from ferrule_overlay.tree import Tree
 
 
 def _nowhere(step: str) -> None:
@@ -98,7 +101,8 @@ class Batches:
             for each in batch.transitions
             if os.path.join(roots[each.root].path, each.path) not in run.left
         ]
-        os.sync()  # one for all, where each folder would need one of its own
+        for number, root in enumerate(roots):
+            _sync(root.real, {path.rpartition("/")[0] for where, path in done if where == number})
         self._reached("carried out")
         for number, root in enumerate(roots):
             paths = [path for where, path in done if where == number]
@@ -129,3 +133,10 @@ class Batches:
         tree = root.real if entry is each.before else root.layer.tree
         objects.take(tree, each.path, entry.digest)
         self._reached(f"kept {each.path}")
+
+
+def _sync(tree: Tree, folders: Iterable[str]) -> None:
+    """Have the names in folders on the disk, as far as the folders are still there."""
+    for folder in folders:
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            sync_folder(os.path.join(tree.path, folder) if folder else tree.path)
