@@ -6,6 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Final
 
+from ferrule.agentignore import files_above, find_ignored, with_files_kept
 from ferrule.protected_places import PROTECTED_NAMES, find_places
 from ferrule_hookspecs.evaluator import (
     decide_canonical,
@@ -74,7 +75,7 @@ def missing(asked: AdditionalPermissions | None, policy: ResolvedPolicy) -> Addi
     write = {os.path.realpath(path) for path in asked.write}
     return AdditionalPermissions(
         asked.network and not policy.network,
-        tuple(sorted(path for path in read if unreadable_place(policy, path))),
+        tuple(sorted(path for path in read if decide_canonical(policy, "read", path))),
         tuple(sorted(path for path in write if decide_canonical(policy, "write", path))),
     )
 
@@ -87,7 +88,7 @@ def objection(wanted: AdditionalPermissions, policy: ResolvedPolicy, home: Path)
             return f"{path} cannot be granted: the settings of Ferrule lie there"
     for path in wanted.read:
         hidden = unreadable_place(policy, path)
-        if hidden != path:
+        if hidden not in (None, path):
             return f"{path} cannot be granted on its own; name all of {hidden}"
     for path in wanted.write:
         reason = _objection_to_write(policy, path, wanted.read)
@@ -128,8 +129,11 @@ def widened(policy: ResolvedPolicy, granted: AdditionalPermissions, home: Path) 
         places = find_places(path)
         if is_inside(settings, path):
             places.keep(settings)
-        roots[path] = places.frozen()
+        deeper = find_ignored([*places.ignore_files, *files_above(path)]).files
+        (roots[path],) = with_files_kept([places.frozen()], deeper)
+    readable = policy.readable_roots
     return policy._replace(
+        readable_roots=None if readable is None else (*readable, *granted.read),
         mode="workspace-write" if roots else policy.mode,
         writable_roots=tuple(roots[path] for path in sorted(roots)),
         deny_read=tuple(path for path in policy.deny_read if path not in granted.read),

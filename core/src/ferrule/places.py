@@ -21,6 +21,8 @@ class Places:
     git_folders: set[str] = field(default_factory=set[str])
     outside: list[str] = field(default_factory=list[str])
     """Git folders of linked worktrees that lie elsewhere."""
+    ignore_files: list[str] = field(default_factory=list[str])
+    """Files below it that keep something from being read."""
 
     def keep(self, path: str) -> None:
         """Protect a path: what is there, where it leads, or its coming into being."""
@@ -38,6 +40,11 @@ class Places:
             self.forbidden.add(path)
         else:
             self.read_only.add(path)
+
+    def keep_ignore_file(self, path: str) -> None:
+        """Protect a file that keeps something from being read, and remember it."""
+        self.ignore_files.append(path)
+        self.keep(path)
 
     def frozen(self) -> WritableRoot:
         """The root as backends see it."""

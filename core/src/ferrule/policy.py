@@ -11,12 +11,14 @@ import os
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
+from ferrule.agentignore import files_above, find_ignored, with_files_kept
 from ferrule.bounds import with_bounds, with_profile_bounds
 from ferrule.path_patterns import matching_paths
 from ferrule.permission_profiles import BUILT_IN, profile_mode, read_profile
 from ferrule.profile_resolution import resolve_files
+from ferrule.protected_places import nested_ignore_files
 from ferrule.secret_places import secret_places
-from ferrule.writable_roots import existing_folders, profile_roots, protected_roots
+from ferrule.writable_roots import Writable, existing_folders, profile_roots, protected_roots
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.evaluator import is_inside
 from ferrule_hookspecs.policies import (
@@ -26,7 +28,7 @@ from ferrule_hookspecs.policies import (
     SandboxPolicy,
     WorkspaceWrite,
 )
-from ferrule_hookspecs.sandbox import ResolvedPolicy, WritableRoot
+from ferrule_hookspecs.sandbox import ResolvedPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -155,15 +157,18 @@ def resolve_policy(
         network=bool(policy.get("networkAccess", False)),
     )
     resolved = with_bounds(resolved, config)
+    writable = Writable()
     if policy["type"] == "permissionProfile":
         files = resolve_files(
             policy, where, environ=environ, extra_roots=extra_roots, secrets=secrets
         )
-        return _profile_policy(policy, files, resolved, home)
-    roots: tuple[WritableRoot, ...] = ()
-    if policy["type"] == "workspaceWrite":
-        roots = _mode_roots(policy, where, environ, home, extra_roots)
-    return resolved._replace(writable_roots=roots, deny_read=(*secrets, *resolved.deny_read))
+        writable = profile_roots(files, home)
+        resolved = _with_profile(resolved, policy, files, home)
+    else:
+        resolved = resolved._replace(deny_read=(*secrets, *resolved.deny_read))
+        if policy["type"] == "workspaceWrite":
+            writable = _mode_roots(policy, where, environ, home, extra_roots)
+    return _with_ignored(resolved, writable)
 
 
 def _mode_roots(
@@ -172,7 +177,7 @@ def _mode_roots(
     environ: Mapping[str, str],
     home: Path,
     extra_roots: Sequence[str],
-) -> tuple[WritableRoot, ...]:
+) -> Writable:
     named = [cwd, *policy.get("writableRoots", ()), *extra_roots]
     scratch: list[str] = []
     if not policy.get("excludeSlashTmp", False):
@@ -184,19 +189,36 @@ def _mode_roots(
     return protected_roots(workspaces, [root for root in temporary if root not in workspaces], home)
 
 
-def _profile_policy(
-    profile: PermissionProfile, files: ProfileFiles, base: ResolvedPolicy, home: Path
+def _with_profile(
+    base: ResolvedPolicy, profile: PermissionProfile, files: ProfileFiles, home: Path
 ) -> ResolvedPolicy:
-    roots = profile_roots(files, home)
     settings = os.path.realpath(home)
     own = [path for path in files.secrets if is_inside(path, settings)]
     return with_profile_bounds(
         base._replace(
-            mode="workspace-write" if roots else "read-only",
-            writable_roots=roots,
             deny_read=tuple(dict.fromkeys((*own, *files.deny_read, *base.deny_read))),
             readable_roots=files.readable_roots,
             unix_sockets=tuple(map(os.path.realpath, profile.get("unixSockets", ()))),
         ),
         profile,
+    )
+
+
+def _with_ignored(policy: ResolvedPolicy, writable: Writable) -> ResolvedPolicy:
+    """Put the folders that may be written into a policy, and what `.agentignore` files say."""
+    files = [*files_above(policy.cwd), *writable.ignore_files]
+    if not any(is_inside(policy.cwd, root.path) for root in writable.roots):
+        files += nested_ignore_files(policy.cwd)
+    ignored = find_ignored(files)
+    mode = policy.mode
+    if mode == "workspace-write" and not writable.roots:
+        mode = "read-only"  # what a permission profile lets be written is not there
+    denied = tuple(dict.fromkeys((*policy.deny_read, *ignored.places)))
+    if policy.readable_roots is not None:
+        shown = (*policy.readable_roots, *(root.path for root in writable.roots))
+        denied = tuple(path for path in denied if any(is_inside(path, root) for root in shown))
+    return policy._replace(
+        mode=mode,
+        writable_roots=with_files_kept(writable.roots, ignored.files),
+        deny_read=denied,
     )

@@ -12,6 +12,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ferrule.agentignore import NAME as IGNORE_FILE
 from ferrule.git_places import protect_git
 from ferrule.places import Places
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PROTECTED_NAMES: Final = (".git", ".ferrule", ".codex", ".agents", ".aws", ".vscode")
-_NESTED_NAMES: Final = frozenset({".git", ".ferrule", ".codex", ".agents"})
+_NESTED_NAMES: Final = frozenset({".git", ".ferrule", ".codex", ".agents", IGNORE_FILE})
 _SKIPPED_NAMES: Final = frozenset({"node_modules", "__pycache__", ".venv", "venv", ".tox"})
 _NESTED_DEPTH: Final = 3
 _NESTED_FOLDERS: Final = 1024  # a bound on the time one command waits, measured at 2 ms
@@ -33,12 +34,21 @@ def find_places(root: str) -> Places:
         if name != ".git":
             places.keep(os.path.join(root, name))
     protect_git(places, os.path.join(root, ".git"))
+    if os.path.lexists(os.path.join(root, IGNORE_FILE)):
+        places.keep_ignore_file(os.path.join(root, IGNORE_FILE))
     for path in _nested(root):
-        if path.endswith("/.git"):
+        if path.endswith(f"/{IGNORE_FILE}"):
+            places.keep_ignore_file(path)
+        elif path.endswith("/.git"):
             protect_git(places, path)
         else:
             places.keep(path)
     return places
+
+
+def nested_ignore_files(root: str) -> list[str]:
+    """Find the `.agentignore` files below a folder that may not be written, as deep as above."""
+    return [path for path in _nested(root) if path.endswith(f"/{IGNORE_FILE}")]
 
 
 def find_scratch_places(root: str) -> Places:

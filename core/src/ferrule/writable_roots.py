@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ferrule.git_places import protect_git_folder
 from ferrule.places import Places
 from ferrule.protected_places import find_places, find_scratch_places
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.evaluator import is_inside
+from ferrule_hookspecs.sandbox import WritableRoot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from ferrule.profile_resolution import ProfileFiles
-    from ferrule_hookspecs.sandbox import WritableRoot
+
+
+class Writable(NamedTuple):
+    """Folders that may be written, and the `.agentignore` files that were found in them."""
+
+    roots: tuple[WritableRoot, ...] = ()
+    ignore_files: tuple[str, ...] = ()
 
 
 def existing_folders(paths: Iterable[str]) -> list[str]:
@@ -25,9 +32,7 @@ def existing_folders(paths: Iterable[str]) -> list[str]:
     return [path for path in canonical if os.path.isdir(path)]
 
 
-def protected_roots(
-    workspaces: Sequence[str], scratch: Sequence[str], home: Path
-) -> tuple[WritableRoot, ...]:
+def protected_roots(workspaces: Sequence[str], scratch: Sequence[str], home: Path) -> Writable:
     """Protect in canonical folders what a command must not change.
 
     Args:
@@ -38,7 +43,7 @@ def protected_roots(
     return _frozen(_found(workspaces, scratch), home)
 
 
-def profile_roots(files: ProfileFiles, home: Path) -> tuple[WritableRoot, ...]:
+def profile_roots(files: ProfileFiles, home: Path) -> Writable:
     """Do the same for a permission profile, which closes places of its own.
 
     Raises:
@@ -52,15 +57,15 @@ def profile_roots(files: ProfileFiles, home: Path) -> tuple[WritableRoot, ...]:
         for path in files.denied_names:
             if is_inside(path, places.root) and _is_missing_name(path):
                 places.forbidden.add(path)
-    roots = _frozen(found, home)
+    writable = _frozen(found, home)
     for root in files.workspaces:
-        for place in (each for one in roots for each in (*one.read_only, *one.forbidden)):
+        for place in (each for one in writable.roots for each in (*one.read_only, *one.forbidden)):
             if is_inside(root, place):
                 raise ConfigError(
                     f"the permission profile lets {root} be written, but {place} is protected in "
                     "every folder that may be written; leave that entry out"
                 )
-    return roots
+    return writable
 
 
 def _is_missing_name(path: str) -> bool:
@@ -76,12 +81,16 @@ def _found(
     return found
 
 
-def _frozen(found: list[Places], home: Path) -> tuple[WritableRoot, ...]:
+def _frozen(found: list[Places], home: Path) -> Writable:
     settings = os.path.realpath(home)
     for places in found:
         if is_inside(settings, places.root):
             places.keep(settings)
-    return tuple(places.frozen() for places in sorted(found, key=lambda places: places.root))
+    found.sort(key=lambda places: places.root)
+    return Writable(
+        tuple(places.frozen() for places in found),
+        tuple(path for places in found for path in places.ignore_files),
+    )
 
 
 def _add_linked_repositories(found: list[Places], closed: Sequence[str]) -> None:
