@@ -73,10 +73,10 @@ class WayOut:
         self._is_sought = False
         self._seeking = anyio.Lock()  # only one task asks the plugins; the others take its finding
 
-    @property
-    def is_enabled(self) -> bool:
-        """Whether the configuration lets commands use a managed network."""
-        return self._context.table("network").get("enabled") is True
+    def _is_enabled(self, origin: Origin) -> bool:
+        """Whether a command may use a managed network; what is switched off stays off."""
+        enabled = self._context.table("network").get("enabled")
+        return enabled is True or (enabled is not False and origin.is_enabled)
 
     async def open(
         self, backend: SandboxBackend, policy: ResolvedPolicy, command: Command, origin: Origin
@@ -86,7 +86,7 @@ class WayOut:
         Raises:
             SandboxUnavailableError: The managed network failed, so that the command must not start.
         """
-        if policy.unconfined or policy.network or not (self.is_enabled or origin.is_enabled):
+        if policy.unconfined or policy.network or not self._is_enabled(origin):
             return None
         if "door" not in backend.probe().enforced:
             self._tell(

@@ -14,6 +14,7 @@ from typing import Final, Literal
 from typing_extensions import TypedDict
 
 from ferrule.config.layers import Layer, check_layer, read_layer
+from ferrule.config.required_network import RequiredNetwork
 from ferrule.config.required_servers import RequiredServer
 from ferrule.config.settings import AcceptableGap, Permissions, PluginPin
 from ferrule.config.tables import MISSING, KeyPath, Table, is_list, is_table, lookup, place, texts
@@ -74,6 +75,7 @@ class RequirementsFile(TypedDict, total=False):
     plugins: RequiredPlugins
     rules: RequiredRules
     mcp_servers: dict[str, RequiredServer]
+    network: RequiredNetwork
 
 
 _CONSTRAINED: Final[Mapping[str, str]] = {

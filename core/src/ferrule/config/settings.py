@@ -298,6 +298,9 @@ class Network(TypedDict, total=False):
     rules: list[str]
     presets: list[str]
     local_addresses: list[str]
+    only_presets: list[str]
+    only_hosts: list[str]
+    only_local_addresses: list[str]
 
 
 class SkillChoice(TypedDict, total=False):

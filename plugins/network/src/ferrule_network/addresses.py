@@ -83,6 +83,14 @@ class Reach(NamedTuple):
 
     extra: tuple[Network, ...] = ()
 
+    def holds(self, network: Network) -> bool:
+        """Whether a network lies in one of these."""
+        return any(
+            network.subnet_of(one)  # pyright: ignore[reportArgumentType] -- of the same version
+            for one in self.extra
+            if one.version == network.version
+        )
+
     @property
     def serves_loopback(self) -> bool:
         """Whether addresses of this machine itself may be connected to."""

@@ -33,14 +33,23 @@ class Policy:
         rules: The rules.
         flaws: Why files that may restrict could not be read; with any, what is allowed is asked.
         unknown: What is decided where no rule speaks: deny or ask.
+        bounds: Hosts beyond which nothing is opened, whatever rules and answers say; None for no
+            bounds.
     """
 
     rules: tuple[NetworkRule, ...] = ()
     flaws: tuple[str, ...] = ()
     unknown: Decision = "deny"
+    bounds: tuple[NetworkRule, ...] | None = None
 
     def judge(self, target: Target) -> Judgement:
         """Decide about a target."""
+        if self.bounds is not None and not any(bound.names(target.host) for bound in self.bounds):
+            why = (
+                "it lies outside of `only_hosts` and `only_presets` of [network], which bound what"
+                " may be reached; only whoever set them opens it"
+            )
+            return Judgement("deny", "", why, "denylist")
         rule = max(
             (rule for rule in self.rules if rule.covers(target)),
             key=lambda rule: STRICTNESS[rule.decision],

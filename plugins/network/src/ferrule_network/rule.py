@@ -94,7 +94,7 @@ class NetworkRule:
             return self._allows(target)
         is_tunnel = target.protocol != "http"
         return (
-            self._names(target.host)
+            self.names(target.host)
             and (self.protocol in ("", target.protocol) or target.protocol == "socks5_tcp")
             and (not self.ports or target.port in self.ports)
             and (not self.methods or is_tunnel or target.method in self.methods)
@@ -103,14 +103,15 @@ class NetworkRule:
     def _allows(self, target: Target) -> bool:
         ports = self.ports or _DEFAULT_PORTS.get(self.protocol, ())
         return (
-            self._names(target.host)
+            self.names(target.host)
             and (target.host.address is None or self.host not in _ANY)
             and self.protocol in ("", target.protocol)
             and target.port in ports
             and (not self.methods or target.method in self.methods)
         )
 
-    def _names(self, host: Host) -> bool:
+    def names(self, host: Host) -> bool:
+        """Whether it is about a host, by whatever port and protocol."""
         if self.host in _ANY:
             return True
         if self.host.startswith("*."):

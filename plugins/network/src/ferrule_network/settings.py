@@ -8,7 +8,7 @@ from ferrule_hookspecs.errors import ConfigError
 from ferrule_network.addresses import Reach, reach_from
 from ferrule_network.policy import Policy
 from ferrule_network.presets import preset_rules
-from ferrule_network.rule import parse_rule
+from ferrule_network.rule import NetworkRule, build_rule, parse_rule
 from ferrule_network.rule_files import read_folders, rule_folders
 
 if TYPE_CHECKING:
@@ -52,9 +52,40 @@ def settings_of(
         *(parse_rule(line, "the command's permissions") for line in rules),
         *files.rules,
     ]
-    reach = reach_from(table.get("local_addresses", ()))
+    reach = reach_from(_opened(table))
     unknown: Decision = "ask" if table.get("unknown") == "ask" else "deny"
-    return Settings(Policy(tuple(found), files.flaws, unknown), reach)
+    return Settings(Policy(tuple(found), files.flaws, unknown, _bounds(table)), reach)
+
+
+def _bounds(table: Mapping[str, object]) -> tuple[NetworkRule, ...] | None:
+    """The hosts that may be opened at all; None where there are no bounds."""
+    if "only_hosts" not in table and "only_presets" not in table:
+        return None
+    named = (rule for name in _texts(table, "only_presets") for rule in preset_rules(name))
+    patterns = (
+        build_rule("allow", {"host": host}, "only_hosts of [network]")
+        for host in _texts(table, "only_hosts")
+    )
+    return (*named, *patterns)
+
+
+def _opened(table: Mapping[str, object]) -> Sequence[str]:
+    """The addresses beyond the public internet that are opened, within their bounds.
+
+    Raises:
+        ConfigError: One of them lies outside.
+    """
+    wanted = _texts(table, "local_addresses")
+    if "only_local_addresses" not in table:
+        return wanted
+    bounds = reach_from(_texts(table, "only_local_addresses"))
+    for one, network in zip(wanted, reach_from(wanted).extra, strict=True):
+        if not bounds.holds(network):
+            raise ConfigError(
+                f"local_addresses of [network] holds {one!r}, which lies outside of"
+                " `only_local_addresses`; take it out"
+            )
+    return wanted
 
 
 def _texts(table: Mapping[str, object], key: str) -> Sequence[str]:
