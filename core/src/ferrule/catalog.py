@@ -65,7 +65,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "try": "ferrule-local",
         "update-check": "ferrule-manual",
     },
-    "ferrule.sandbox_commands": {"recipes": "ferrule-core"},
+    "ferrule.sandbox_commands": {"explain": "ferrule-core", "recipes": "ferrule-core"},
     "ferrule.sandboxes": {
         "bubblewrap": "ferrule-sandbox-bubblewrap",
         "container": "ferrule-sandbox-container",
