@@ -80,6 +80,12 @@ class TestNarrowing:
             ("", 'approval_policy = "untrusted"', "approval_policy", "untrusted"),
             ("", 'web_search = "disabled"', "web_search", None),
             ('web_search = "live"', 'web_search = "cached"', "web_search", "cached"),
+            (
+                'sandbox_recipes = ["npm", "docker"]',
+                'sandbox_recipes = ["npm"]',
+                "sandbox_recipes",
+                ["npm"],
+            ),
             ("tools.x.enabled = true", "tools.x.enabled = false", "tools.x.enabled", False),
             ("allow_login_shell = true", "allow_login_shell = false", "allow_login_shell", False),
             (
@@ -124,6 +130,7 @@ class TestNarrowing:
                 "sandbox_mode",
             ),
             ("", 'approval_policy = "never"', "approval_policy"),
+            ('sandbox_recipes = ["npm"]', 'sandbox_recipes = ["docker"]', "sandbox_recipes"),
             ('approval_policy = "untrusted"', 'approval_policy = "on-request"', "approval_policy"),
             (
                 "",
@@ -258,6 +265,7 @@ class TestRequirements:
             ('allowed_sandbox_backends = ["auto"]', "sandbox_backend", "none"),
             ('allowed_approval_policies = ["on-request"]', "approval_policy", GRANULAR),
             ("allowed_sandbox_gaps = []", "sandbox_accept_gaps", ["missing_names"]),
+            ('allowed_recipes = ["npm"]', "sandbox_recipes", ["npm", "docker"]),
             (
                 'allowed_sandbox_gaps = ["missing_names"]',
                 "sandbox_accept_gaps",
