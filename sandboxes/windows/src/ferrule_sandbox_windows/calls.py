@@ -45,6 +45,7 @@ FUNCTIONS: Final[dict[str, tuple[str, _Result | None, tuple[type, ...]]]] = {
         c_int,
         (c_wchar_p, c_void_p, c_uint32, c_void_p, c_void_p, c_void_p, c_void_p, c_uint32),
     ),
+    "IsProcessInJob": ("kernel32", c_int, (c_void_p, c_void_p, c_void_p)),
     "LocalFree": ("kernel32", c_void_p, (c_void_p,)),
     "ResumeThread": ("kernel32", c_uint32, (c_void_p,)),
     "SetHandleInformation": ("kernel32", c_int, (c_void_p, c_uint32, c_uint32)),

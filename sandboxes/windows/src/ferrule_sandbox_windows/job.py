@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from ctypes import byref, sizeof
+from ctypes import byref, c_int, sizeof
 from typing import TYPE_CHECKING, Final
 
 from ferrule_sandbox_windows.calls import call, must
@@ -71,11 +71,23 @@ def job(max_processes: int | None, max_memory_bytes: int | None) -> Iterator[int
             "SetInformationJobObject",
             *(handle, JobObjectExtendedLimitInformation, byref(bounds), sizeof(bounds)),
         )
+        yield handle
+    finally:
+        call("CloseHandle", handle)
+
+
+def put_into(handle: int, process: int) -> None:
+    """Put a process that does not run yet into a job.
+
+    Where it is in another job already, as below some terminals and services, the two are nested,
+    which Windows refuses for jobs that bound the use of the desktop.
+    """
+    is_nested = c_int()
+    must("IsProcessInJob", process, None, byref(is_nested))
+    if not is_nested.value:
         desktop = JOBOBJECT_BASIC_UI_RESTRICTIONS(_DESKTOP)
         must(
             "SetInformationJobObject",
             *(handle, JobObjectBasicUIRestrictions, byref(desktop), sizeof(desktop)),
         )
-        yield handle
-    finally:
-        call("CloseHandle", handle)
+    must("AssignProcessToJobObject", handle, process)

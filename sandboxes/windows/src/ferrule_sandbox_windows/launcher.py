@@ -35,7 +35,7 @@ from ferrule_sandbox_windows.constants import (
     PROC_THREAD_ATTRIBUTE_HANDLE_LIST,
     STARTF_USESTDHANDLES,
 )
-from ferrule_sandbox_windows.job import job
+from ferrule_sandbox_windows.job import job, put_into
 from ferrule_sandbox_windows.restricted_token import bounding_sids, own_objects, restricted_token
 from ferrule_sandbox_windows.security import attributes
 from ferrule_sandbox_windows.start_order import StartOrder, read_order
@@ -76,7 +76,7 @@ def run(order: StartOrder) -> int:
         stack.callback(call, "CloseHandle", process)
         stack.callback(call, "CloseHandle", thread)
         try:
-            must("AssignProcessToJobObject", bounds, process)
+            put_into(bounds, process)
             _resume(thread)
         except BaseException:
             call("TerminateProcess", process, CANNOT_START)

@@ -60,7 +60,11 @@ def find_mxc(
         folders = [os.path.join(own, machine), own, *folders]
     for folder in folders:
         path = os.path.join(folder, PROGRAM)
-        if os.path.isabs(folder) and not lies_in(folder, workspace) and os.path.isfile(path):
+        if (
+            os.path.isabs(folder)
+            and not lies_in(os.path.realpath(folder), workspace)
+            and os.path.isfile(path)
+        ):
             return path
     return None
 

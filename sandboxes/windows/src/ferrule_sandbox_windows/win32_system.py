@@ -20,7 +20,7 @@ from ferrule_sandbox_windows.constants import (
     FILE_FLAG_DELETE_ON_CLOSE,
     FILE_FLAG_OPEN_REPARSE_POINT,
     FILE_PERSISTENT_ACLS,
-    FILE_READ_ATTRIBUTES,
+    FILE_READ_DATA,
     FILE_SHARE_DELETE,
     FILE_SHARE_READ,
     FILE_SHARE_WRITE,
@@ -78,7 +78,8 @@ class Win32System:
         """Return the roots of the drives."""
         mask = must("GetLogicalDrives")
         letters = string.ascii_uppercase
-        return tuple(f"{letter}:\\" for bit, letter in enumerate(letters) if mask >> bit & 1)
+        roots = (f"{letter}:\\" for bit, letter in enumerate(letters) if mask >> bit & 1)
+        return tuple(root for root in roots if os.path.isdir(root))  # not where no disc is in
 
     def has_access_lists(self, path: str) -> bool:
         """Whether the drive of a path keeps access lists; FAT does not."""
@@ -89,8 +90,17 @@ class Win32System:
         return bool(flags.value & FILE_PERSISTENT_ACLS)
 
     def hold(self, path: str) -> Hold:
-        """Keep an existing name: as long as it is held, nobody can rename or remove it."""
-        return _open(path, FILE_READ_ATTRIBUTES, _TOGETHER)
+        """Keep an existing name: as long as it is held, nobody can rename or remove it.
+
+        What shares may be bounded only by who reads, writes or deletes: to look at attributes
+        would hold nothing. A stand-in of another session is held by that one, and stays with both.
+        """
+        try:
+            return _open(path, FILE_READ_DATA, _TOGETHER)
+        except OSError as error:
+            if getattr(error, "winerror", 0) != ERROR_SHARING_VIOLATION:
+                raise
+            return _open(path, FILE_READ_DATA, _TOGETHER | FILE_SHARE_DELETE)
 
     def stand_in(self, path: str) -> Hold:
         """Make an empty folder that only this user may enter, and hold it.
@@ -108,7 +118,7 @@ class Win32System:
         except OSError as error:
             if getattr(error, "winerror", 0) != ERROR_SHARING_VIOLATION:
                 raise
-            return _open(path, FILE_READ_ATTRIBUTES, _TOGETHER | FILE_SHARE_DELETE)
+            return self.hold(path)
 
     def add_entries(self, sid: str, entries: Sequence[Ace]) -> None:
         """Add entries for an identity to the access lists of paths that exist."""
@@ -147,6 +157,9 @@ def _access_list(path: str) -> Iterator[tuple[int, int]]:
             *(handle.value, SE_FILE_OBJECT, DACL_SECURITY_INFORMATION),
             *(None, None, byref(found), None, byref(descriptor)),
         )
+        if not found:
+            # With a list of our own entries alone, everybody else would be shut out.
+            raise OSError(0, f"{path} has no access list: anybody may write there")
         yield handle.value, found.value or 0
     finally:
         if descriptor:
