@@ -1,5 +1,6 @@
 """What of a repository a command may write, and what it may not."""
 
+import shutil
 import subprocess
 
 import pytest
@@ -155,3 +156,93 @@ def test_a_stand_in_for_the_common_folder_counts_as_missing(resolve, repository)
     stand_in = repository / ".git" / "commondir"
     stand_in.write_text(f"{repository / '.git'}\n")
     assert str(stand_in) in resolve(repository).writable_roots[0].forbidden
+
+
+@pytest.mark.parametrize("name", ["rebase-merge", "rebase-apply", "sequencer"])
+@pytest.mark.parametrize("place", [".git", ".git/worktrees/tree", ".git/modules/sub"])
+def test_what_was_begun_and_stopped_keeps_its_steps_everywhere(
+    resolve, repository, tmp_path, name, place
+):
+    git("worktree", "add", "-q", str(repository / "tree"), cwd=repository)
+    git("clone", "-q", str(repository), str(tmp_path / "other"), cwd=tmp_path)
+    add = ("submodule", "add", "-q", str(tmp_path / "other"), "sub")
+    git("-c", "protocol.file.allow=always", *add, cwd=repository)
+    todo = repository / place / name / "todo"
+    todo.parent.mkdir()
+    todo.write_text("pick 1\n")
+    policy = resolve(repository)
+    assert refused(policy, todo, todo.parent) == [str(todo), str(todo.parent)]
+    assert not refused(
+        policy, repository / place / "index", repository / place / "CHERRY_PICK_HEAD"
+    )
+
+
+def test_what_is_not_begun_yet_may_begin(resolve, repository):
+    steps = (repository / ".git" / name / "todo" for name in ("rebase-merge", "sequencer"))
+    assert not refused(resolve(repository), *steps)
+
+
+def test_settings_of_single_worktrees_cannot_come_into_being(resolve, repository):
+    git("worktree", "add", "-q", str(repository / "tree"), cwd=repository)
+    git("config", "extensions.worktreeConfig", "true", cwd=repository)
+    own = repository / ".git" / "config.worktree"
+    others = repository / ".git" / "worktrees" / "tree" / "config.worktree"
+    assert refused(resolve(repository), own, others) == [str(own), str(others)]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "bound"),
+    [
+        ("core.hooksPath", ".husky/_", ".husky"),
+        ("include.path", "../shared/git/config", "shared"),
+        ("includeIf.gitdir:~/.path", "../more.gitconfig", "more.gitconfig"),
+    ],
+)
+def test_what_the_configuration_names_and_is_missing_cannot_come_into_being(
+    resolve, repository, key, value, bound
+):
+    git("config", key, value, cwd=repository)
+    policy = resolve(repository)
+    assert decide(policy, "create", str(repository / bound))
+    assert decide(policy, "create", str(repository / "other")) is None
+
+
+def test_other_paths_in_the_configuration_are_left_alone(resolve, repository):
+    git("config", "difftool.x.path", "tools/x", cwd=repository)
+    assert decide(resolve(repository), "create", str(repository / ".git" / "tools")) is None
+
+
+def test_linked_hooks_modules_and_worktrees_are_protected_where_they_lead(
+    resolve, repository, tmp_path
+):
+    git("worktree", "add", "-q", str(repository / "tree"), cwd=repository)
+    folder = repository / ".git"
+    shutil.rmtree(folder / "hooks")
+    (repository / "real-hooks").mkdir()
+    (repository / "real-hooks" / "pre-push").write_text("x")
+    (folder / "hooks").symlink_to("../real-hooks")
+    (folder / "worktrees").rename(repository / "real-worktrees")
+    (folder / "worktrees").symlink_to("../real-worktrees")
+    module = repository / "real-modules" / "sub"
+    module.mkdir(parents=True)
+    (module / "HEAD").write_text("ref: refs/heads/main\n")
+    (module / "config").write_text("[core]\n")
+    (folder / "modules").symlink_to("../real-modules")
+    bound = (
+        folder / "hooks",
+        repository / "real-hooks" / "pre-push",
+        folder / "worktrees",
+        repository / "real-worktrees" / "tree" / "commondir",
+        folder / "modules",
+        module / "config",
+        module / "hooks" / "x",
+    )
+    assert refused(resolve(repository), *bound) == [str(path) for path in bound]
+
+
+def test_a_workspace_that_is_a_bare_repository_is_protected(resolve, tmp_path):
+    git("init", "-q", "--bare", str(tmp_path / "bare"), cwd=tmp_path)
+    policy = resolve(tmp_path / "bare")
+    bound = (tmp_path / "bare" / "config", tmp_path / "bare" / "hooks" / "x")
+    assert refused(policy, *bound) == [str(path) for path in bound]
+    assert not refused(policy, tmp_path / "bare" / "refs" / "heads" / "x")

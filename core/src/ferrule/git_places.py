@@ -10,19 +10,23 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ferrule.places import Places, is_empty
 from ferrule_hookspecs.evaluator import is_inside
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 _POINTERS: Final = ("gitdir", "config.worktree")
+_UNDER_WAY: Final = ("rebase-merge", "rebase-apply", "sequencer")
+"""What was begun and stopped: lists of steps may hold commands, and options name programs."""
 _TEXT_LIMIT: Final = 65_536
 _MODULE_DEPTH: Final = 3
 _MODULE_FOLDERS: Final = 256
-_INCLUDED_PATH: Final = re.compile(
-    r"^\s*(?:\[[^\]\n]*\]\s*)?(path|hookspath)\s*=\s*\"?([^\"\n#;]+)",
-    re.IGNORECASE | re.MULTILINE,
-)
+_SECTION: Final = re.compile(r"\s*\[\s*([^\s\"\].]+)[^\]\n]*\]?")
+_PATH: Final = re.compile(r"\s*(path|hookspath)\s*=\s*\"?([^\"\n#;]+)", re.IGNORECASE)
+_INCLUDING: Final = ("include", "includeif")
 
 
 def protect_git(places: Places, path: str) -> None:
@@ -53,17 +57,28 @@ def protect_git_folder(places: Places, folder: str) -> None:
     config = _text(f"{folder}/config")
     places.keep(f"{folder}/config")
     places.keep(f"{folder}/hooks")
-    for name in _POINTERS:
-        if os.path.lexists(f"{folder}/{name}"):
-            places.keep(f"{folder}/{name}")
-    if "worktreeconfig" in config.lower():
-        places.keep(f"{folder}/config.worktree")
-    if os.path.lexists(f"{folder}/rebase-merge"):
-        places.keep(f"{folder}/rebase-merge")  # its list of steps may hold commands
+    has_worktree_config = "worktreeconfig" in config.lower()
+    _protect_existing(places, folder, has_worktree_config=has_worktree_config)
     _protect_common(places, folder)
     _protect_included(places, folder, config)
-    _protect_worktrees(places, folder)
+    _protect_worktrees(places, folder, has_worktree_config=has_worktree_config)
     _protect_modules(places, f"{folder}/modules", _MODULE_DEPTH)
+
+
+def _protect_existing(places: Places, folder: str, *, has_worktree_config: bool) -> None:
+    """Protect what a git folder and the folder of a linked worktree have in common."""
+    for name in (*_POINTERS, *_UNDER_WAY):
+        if os.path.lexists(f"{folder}/{name}"):
+            places.keep(f"{folder}/{name}")
+    if has_worktree_config:
+        places.keep(f"{folder}/config.worktree")
+
+
+def is_bare_repository(folder: str) -> bool:
+    """Whether git takes a folder itself for a git folder."""
+    return os.path.lexists(f"{folder}/HEAD") and all(
+        os.path.isdir(f"{folder}/{name}") for name in ("objects", "refs")
+    )
 
 
 def common_folder(folder: str) -> str | None:
@@ -114,40 +129,77 @@ def pointed_folder(pointer: str) -> str | None:
     return folder if os.path.isdir(folder) else None
 
 
-def _protect_worktrees(places: Places, folder: str) -> None:
-    names = _names(f"{folder}/worktrees")
-    if names:
-        places.pinned.add(f"{folder}/worktrees")
-    for name in names:
-        admin = f"{folder}/worktrees/{name}"
-        if os.path.lexists(f"{admin}/commondir"):
+def _protect_worktrees(places: Places, folder: str, *, has_worktree_config: bool) -> None:
+    worktrees = _entered(places, f"{folder}/worktrees")
+    for name in _names(worktrees):
+        admin = f"{worktrees}/{name}"
+        if os.path.lexists(f"{admin}/commondir") and not os.path.islink(admin):
             places.pinned.add(admin)
-            for pointer in ("commondir", *_POINTERS):
-                if os.path.lexists(f"{admin}/{pointer}"):
-                    places.keep(f"{admin}/{pointer}")
+            places.keep(f"{admin}/commondir")
+            _protect_existing(places, admin, has_worktree_config=has_worktree_config)
+            _protect_modules(places, f"{admin}/modules", _MODULE_DEPTH)
+        elif os.path.islink(admin):
+            places.keep(admin)
+
+
+def _entered(places: Places, folder: str) -> str:
+    """Pin a folder that holds something protected; where it is a link, what it leads to as well."""
+    target = os.path.realpath(folder)
+    if os.path.islink(folder):
+        places.read_only.add(folder)
+    if os.path.isdir(target) and _names(target) and is_inside(target, places.root):
+        places.pinned.add(target)
+    return target
 
 
 def _protect_modules(places: Places, folder: str, depth: int) -> None:
     """Protect the git folders of submodules, whose names may hold slashes."""
-    names = _names(folder)
-    if names and depth:
-        places.pinned.add(folder)
-        for name in names[:_MODULE_FOLDERS]:
-            module = f"{folder}/{name}"
-            if os.path.lexists(f"{module}/HEAD"):
-                protect_git_folder(places, module)
-            elif os.path.isdir(module) and not is_empty(module):
-                _protect_modules(places, module, depth - 1)
+    if not depth or not os.path.lexists(folder):
+        return
+    folder = _entered(places, folder)
+    if not is_inside(folder, places.root):
+        return
+    for name in _names(folder)[:_MODULE_FOLDERS]:
+        module = f"{folder}/{name}"
+        if os.path.islink(module):
+            places.read_only.add(module)
+            module = os.path.realpath(module)
+            if not is_inside(module, places.root):
+                continue
+        if os.path.lexists(f"{module}/HEAD"):
+            protect_git_folder(places, module)
+        elif os.path.isdir(module) and not is_empty(module):
+            _protect_modules(places, module, depth - 1)
 
 
 def _protect_included(places: Places, folder: str, config: str) -> None:
-    """Protect files inside the root that the configuration includes or takes hooks from."""
-    for key, value in _INCLUDED_PATH.findall(config):
-        named = os.path.expanduser(value.strip())
-        base = folder if key.lower() == "path" else os.path.dirname(folder)
-        path = os.path.realpath(os.path.join(base, named))
-        if is_inside(path, places.root) and path != places.root and os.path.lexists(path):
+    """Protect what inside the root the configuration includes or takes hooks from.
+
+    Where that is missing it must not come into being, nor the first folder on the way to it.
+    """
+    for section, key, value in _paths(config):
+        base = folder if key == "path" else os.path.dirname(folder)
+        path = os.path.realpath(os.path.join(base, os.path.expanduser(value)))
+        if not is_inside(path, places.root) or path == places.root:
+            continue
+        if os.path.lexists(path):
             places.keep(path)
+        elif key == "hookspath" or section in _INCLUDING:
+            while not os.path.lexists(os.path.dirname(path)):
+                path = os.path.dirname(path)
+            places.keep(path)
+
+
+def _paths(config: str) -> Iterator[tuple[str, str, str]]:
+    """Find paths in a configuration, as section, key and value."""
+    section = ""
+    for line in config.splitlines():
+        header = _SECTION.match(line)
+        if header is not None:
+            section = header[1].lower()
+        found = _PATH.match(line, 0 if header is None else header.end())
+        if found is not None:
+            yield section, found[1].lower(), found[2].strip()
 
 
 def _names(folder: str) -> list[str]:

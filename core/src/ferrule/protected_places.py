@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ferrule.agentignore import NAME as IGNORE_FILE
-from ferrule.git_places import protect_git
+from ferrule.git_places import is_bare_repository, protect_git, protect_git_folder
 from ferrule.places import Places
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ def find_places(root: str) -> Places:
         if name != ".git":
             places.keep(os.path.join(root, name))
     protect_git(places, os.path.join(root, ".git"))
+    if is_bare_repository(root):
+        protect_git_folder(places, root)
     if os.path.lexists(os.path.join(root, IGNORE_FILE)):
         places.keep_ignore_file(os.path.join(root, IGNORE_FILE))
     for path in _nested(root):

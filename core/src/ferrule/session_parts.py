@@ -52,6 +52,14 @@ class Settings:
     output_token_limit: int = 10_000
     model_info: ModelInfo | None = None
 
+    @property
+    def network_rules(self) -> tuple[str, ...]:
+        """Rules of the managed network that the permission profile brings along."""
+        policy = self.sandbox_policy
+        return (
+            tuple(policy.get("networkRules", ())) if policy["type"] == "permissionProfile" else ()
+        )
+
 
 @dataclass(slots=True)
 class SessionParts:
