@@ -1,6 +1,7 @@
 """`ferrule exec --overlay` end to end: the workspace stays as it is until changes are applied."""
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -69,7 +70,6 @@ def test_commands_and_patches_leave_the_workspace_alone_until_they_are_applied(
     finished = run_ferrule("exec", "--overlay", "--skip-git-repo-check", "--json", "go")
 
     assert finished.returncode == 0, finished.stderr
-    print(outputs(model_server), finished.stderr)
     assert (workspace / "kept.txt").read_text() == "one\ntwo\nthree\n"
     assert (workspace / "old.txt").exists()
     assert not (workspace / "new.txt").exists()
@@ -78,7 +78,6 @@ def test_commands_and_patches_leave_the_workspace_alone_until_they_are_applied(
     assert not finished.survivors
 
     listed = run_ferrule("changes", "--json")
-    print(listed.stdout, listed.stderr)
     kinds = {each["path"]: each["kind"] for each in json.loads(listed.stdout)["changes"]}
     assert kinds == {
         "kept.txt": "modified",
@@ -100,3 +99,135 @@ def test_commands_and_patches_leave_the_workspace_alone_until_they_are_applied(
     assert (workspace / "kept.txt").read_text() == "one\ntwo\nthree\n"
     assert (workspace / "old.txt").read_text() == "old\n"
     assert not (workspace / "made").exists()
+
+
+PROTECTED = [
+    "echo bad > .git/hooks/pre-commit",
+    "echo bad >> .git/config",
+    "mkdir -p .ferrule && echo bad > .ferrule/config.toml",
+    "mv .git elsewhere",
+    "rm -rf .codex; mkdir .codex; echo bad > .codex/config.toml",
+]
+
+
+def test_protected_places_hold_in_the_view_and_git_works_in_it(
+    run_ferrule, model_server, workspace
+):
+    git = "git -c user.name=n -c user.email=e"
+    model_server.play(
+        [
+            [shell("cat .codex/config.toml; ls -a; stat .ferrule; test -e .agents; true", "look")],
+            *[[shell(f"{script} && echo escaped", f"c{n}")] for n, script in enumerate(PROTECTED)],
+            [shell(f"{git} add -A && {git} commit -qm first && git log --oneline", "commit")],
+            [shell(f"{git} switch -qc other && git status --short && echo clean", "switch")],
+            say("done"),
+        ]
+    )
+
+    finished = run_ferrule("exec", "--overlay", "--skip-git-repo-check", "go")
+
+    assert finished.returncode == 0, finished.stderr
+    said = outputs(model_server)
+    for number, script in enumerate(PROTECTED):
+        assert "escaped" not in str(said[f"c{number}"]), script
+        assert "exited with code 0" not in str(said[f"c{number}"])
+    assert "first" in str(said["commit"])
+    assert "clean" in str(said["switch"])
+    assert not (workspace / ".git" / "refs" / "heads" / "other").exists()
+    assert not (workspace / ".codex").exists()
+
+    applied = run_ferrule("changes", "apply")
+    assert applied.returncode == 0, applied.stdout + applied.stderr
+    log = subprocess.run(
+        ["git", "log", "--oneline", "other"], cwd=workspace, capture_output=True, text=True
+    )
+    assert "first" in log.stdout
+    assert not list(workspace.glob(".git/hooks/pre-commit"))
+
+
+def test_what_an_unconfined_command_put_into_protected_places_is_not_applied(
+    run_ferrule, model_server, workspace
+):
+    script = "echo bad > .git/hooks/pre-commit; mkdir .ferrule; echo x > .ferrule/x; echo y > good"
+    model_server.play([[shell(script)], say("done")])
+    options = ("--overlay", "-s", "danger-full-access", "--skip-git-repo-check")
+
+    finished = run_ferrule("exec", *options, "go")
+    assert finished.returncode == 0, finished.stderr
+    listed = json.loads(run_ferrule("changes", "--json").stdout)["changes"]
+    obstacles = {each["path"]: each["obstacle"] for each in listed}
+    applied = run_ferrule("changes", "apply", "--json")
+
+    assert "is protected" in obstacles[".git/hooks/pre-commit"]
+    assert obstacles["good"] == ""
+    assert applied.returncode == 1
+    left = {each["path"] for each in json.loads(applied.stdout)["left"]}
+    assert str(workspace / ".git/hooks/pre-commit") in left
+    assert (workspace / "good").read_text() == "y\n"
+    assert not (workspace / ".git/hooks/pre-commit").exists()
+    assert not (workspace / ".ferrule").exists()
+
+
+def test_a_thread_that_is_resumed_goes_on_where_it_was(run_ferrule, model_server, workspace):
+    model_server.play(
+        [
+            [shell("echo one > new.txt")],
+            say("done"),
+            [shell("cat new.txt; echo two >> new.txt", "again")],
+            say("done"),
+        ]
+    )
+    first = run_ferrule("exec", "--overlay", "--skip-git-repo-check", "go")
+    assert first.returncode == 0, first.stderr
+
+    resumed = run_ferrule("exec", "resume", "--last", "--skip-git-repo-check", "on")
+
+    assert resumed.returncode == 0, resumed.stderr
+    assert "1 pending change" in resumed.stderr
+    assert "one" in str(outputs(model_server)["again"])
+    assert not (workspace / "new.txt").exists()
+    shown = run_ferrule("changes")
+    assert "+one\n+two\n" in shown.stdout
+    assert "new file mode 0644" in shown.stdout
+
+
+def test_changes_are_listed_chosen_and_discarded_by_the_command(
+    run_ferrule, model_server, workspace
+):
+    script = "sed -i s/two/2/ kept.txt; printf '\\0x' > bin; chmod 755 old.txt; ln -s a link"
+    model_server.play([[shell(script)], say("done")])
+    assert run_ferrule("exec", "--overlay", "--skip-git-repo-check", "go").returncode == 0
+
+    shown = run_ferrule("changes").stdout
+
+    assert "-two\n+2\n" in shown
+    assert "Binary file bin differs (0 -> 2 bytes)" in shown
+    assert "old mode 0644\nnew mode 0755" in shown
+    assert "new symbolic link to a" in shown
+    assert run_ferrule("changes", "apply", "--file", "kept.txt", "--hunk", "1").returncode == 0
+    assert (workspace / "kept.txt").read_text() == "one\n2\nthree\n"
+    assert run_ferrule("changes", "discard").returncode == 2
+    assert run_ferrule("changes", "discard", "--file", "bin").returncode == 0
+    left = json.loads(run_ferrule("changes", "--json").stdout)
+    assert [each["path"] for each in left["changes"]] == ["link", "old.txt"]
+    assert run_ferrule("changes", "discard", "--all", left["thread"][:13]).returncode == 0
+    assert "0 pending changes" in run_ferrule("changes").stdout
+    log = json.loads(run_ferrule("changes", "log", "--json").stdout)
+    assert [batch["kind"] for batch in log["batches"]] == ["apply"]
+
+
+def test_without_any_overlay_the_command_says_so(run_ferrule):
+    assert "no session with an overlay" in run_ferrule("changes").stdout
+    assert run_ferrule("changes", "apply", "no-such-thread").returncode == 1
+
+
+def test_a_project_cannot_ask_for_an_overlay(run_ferrule, model_server, workspace):
+    (workspace / ".ferrule").mkdir()
+    (workspace / ".ferrule" / "config.toml").write_text("overlay = true\n")
+    model_server.play([[shell("echo x > new.txt")], say("done")])
+
+    finished = run_ferrule("exec", "--trust", "--skip-git-repo-check", "go")
+
+    assert finished.returncode == 0, finished.stderr
+    assert "overlay" in finished.stderr
+    assert (workspace / "new.txt").exists()
