@@ -291,5 +291,5 @@ def _reason_to_hide(case: _Case, refusal: Refusal) -> str:
         return f"{refusal.reason}: the permission profile in use says so; change it there"
     return (
         f"{refusal.reason}: credentials are kept from commands on purpose; a permission profile "
-        "that names the place with 'read' opens it"
+        f'opens it, by "{refusal.subject}" = "read" in its table `filesystem`'
     )
