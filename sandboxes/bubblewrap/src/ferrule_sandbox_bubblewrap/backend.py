@@ -145,6 +145,7 @@ class BubblewrapBackend:
             bounds = run.bounds = bounds_for(policy)
             if command.door is not None and not policy.network:
                 bounds.opening = partial(self._doors.open, command.door)
+            bounds.when_up = run.covered.tidy
             bounds.open()
             run.opened.append(self._filter_copy(policy))
             words = sandbox_arguments(policy, command.cwd, view)

@@ -2,7 +2,7 @@
 
 bubblewrap needs something to mount a cover on. Where that vanished in a read-only folder it gives
 up, and the command is prepared anew; in a folder that may be written it makes an empty file there,
-which would keep the service from coming back.
+which would keep the service from coming back, and is removed at once.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ go on. Limits set earlier would be wrong: those on processes would count everyth
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import fcntl
 import json
@@ -38,6 +39,7 @@ class Bounds:
         info: What bubblewrap writes the process's number to.
         gate: What bubblewrap waits on.
         opening: Makes the way to the network, given the process and its network namespace.
+        when_up: Called as soon as the sandbox is set up.
         failure: Why the command was not started; empty where it was.
         stands: Set once it is known whether the sandbox was set up.
         is_up: Whether it was.
@@ -49,6 +51,7 @@ class Bounds:
     info: int = -1
     gate: int = -1
     opening: Callable[[int, int | None], None] | None = None
+    when_up: Callable[[], None] | None = None
     failure: str = ""
     stands: threading.Event = field(default_factory=threading.Event)
     is_up: bool = False
@@ -64,7 +67,8 @@ class Bounds:
         """Set the bounds as soon as the process is known, without keeping anybody waiting."""
         _close(self.info, self.gate)
         self.info = self.gate = -1
-        threading.Thread(target=self._set, name="sandbox-bounds", daemon=True).start()
+        # A `Thread` would have the caller wait until it runs.
+        _thread.start_new_thread(self._set, ())
 
     def close(self) -> None:
         """Give back the pipes of a command that never started, and the control groups."""
@@ -88,6 +92,8 @@ class Bounds:
                     self.opening(pid, facts.get("net-namespace"))
                 os.write(self._gate_end, b"x")
                 self.is_up = _is_taken(self._gate_end)
+                if self.when_up is not None:
+                    self.when_up()
         except (BrokenPipeError, ProcessLookupError):
             pass  # it has ended already, for a reason of its own
         except DoorError as error:

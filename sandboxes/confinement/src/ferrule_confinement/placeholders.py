@@ -18,6 +18,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ferrule_confinement.late_close import close_later
 from ferrule_hookspecs.errors import SandboxUnavailableError
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ def _is_at(path: str, descriptor: int) -> bool:
 def _release(placeholder: Placeholder) -> bool:
     """Give up a stand-in; tells whether it was gone, and its protection with it."""
     path, descriptor = placeholder.path, placeholder.descriptor
+    give_up = os.close
     try:
         if not _is_at(path, descriptor):
             return True
@@ -156,9 +158,10 @@ def _release(placeholder: Placeholder) -> bool:
             with contextlib.suppress(OSError):  # another run needs it still, or it was filled
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 (os.rmdir if stat.S_ISDIR(facts.st_mode) else os.unlink)(path)
+                give_up = close_later
         return False
     finally:
-        os.close(descriptor)
+        give_up(descriptor)
 
 
 def _restore_link(path: str, target: str) -> bool:
