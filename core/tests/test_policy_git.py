@@ -223,6 +223,7 @@ def test_linked_hooks_modules_and_worktrees_are_protected_where_they_lead(
     (folder / "hooks").symlink_to("../real-hooks")
     (folder / "worktrees").rename(repository / "real-worktrees")
     (folder / "worktrees").symlink_to("../real-worktrees")
+    (repository / "real-worktrees" / "tree" / "commondir").write_text(f"{folder}\n")
     module = repository / "real-modules" / "sub"
     module.mkdir(parents=True)
     (module / "HEAD").write_text("ref: refs/heads/main\n")
@@ -237,7 +238,9 @@ def test_linked_hooks_modules_and_worktrees_are_protected_where_they_lead(
         module / "config",
         module / "hooks" / "x",
     )
-    assert refused(resolve(repository), *bound) == [str(path) for path in bound]
+    policy = resolve(repository)
+    assert refused(policy, *bound) == [str(path) for path in bound]
+    assert not refused(policy, repository / "file", folder / "index", module / "index")
 
 
 def test_a_workspace_that_is_a_bare_repository_is_protected(resolve, tmp_path):

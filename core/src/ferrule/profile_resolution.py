@@ -163,8 +163,12 @@ def _sorted_out(
     temporary = {os.path.realpath(path) for path in ("/tmp", ground.tmpdir) if path}  # noqa: S108
     scratch = [path for path in found.writable if path in temporary - set(ground.workspaces)]
     workspaces = [path for path in found.writable if path not in scratch]
-    if "/" in workspaces:
-        workspaces += [path for path in ground.workspaces if path not in workspaces]
+    # Where a folder around it may be written, a workspace keeps the protection of one.
+    workspaces += [
+        path
+        for path in ground.workspaces
+        if path not in workspaces and (rules.get(path) or _access_around(rules, path)) == "write"
+    ]
     return ProfileFiles(
         tuple(workspaces),
         tuple(scratch),
