@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule_hookspecs.errors import PolicyUnenforceableError
-from ferrule_hookspecs.sandbox import ResolvedPolicy, WritableRoot
+from ferrule_hookspecs.sandbox import Door, ResolvedPolicy, WritableRoot
 from ferrule_sandbox_seatbelt.profile import make_profile
 from ferrule_testkit.access_table import ODD_NAMES
 from ferrule_testkit.seatbelt_profile import ProfileReader, parse
@@ -146,6 +146,17 @@ def test_the_network_is_there_only_when_it_is_on(network):
 
     assert ("network-outbound" in names) == network
     assert ("network-bind" in names) == network
+
+
+def test_a_door_is_the_only_way_out_where_the_network_is_off():
+    policy = ResolvedPolicy("read-only", "/w")
+    door = Door(4711, lambda descriptor: None)
+
+    text = make_profile(policy, door=door).text
+
+    assert text.count("network") == 1
+    assert '(allow network-outbound (remote ip "localhost:4711"))' in text
+    assert make_profile(policy._replace(network=True), door=door).text.count("localhost") == 0
 
 
 def test_local_services_are_out_of_reach_with_the_network_too():

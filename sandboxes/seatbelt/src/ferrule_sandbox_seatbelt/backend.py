@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Command,
         CommandResult,
         Denial,
+        Door,
         FileSystem,
         ResolvedPolicy,
     )
@@ -34,6 +35,7 @@ _ENFORCED: Final[frozenset[Feature]] = frozenset(
         "network",
         "unix_sockets",
         "proc_sys",
+        "door",
     )
 )
 _MAX_BYTES: Final = 640 * 1024  # of a megabyte that the system takes, environment included
@@ -89,7 +91,7 @@ class SeatbeltBackend:
                 remove_scratch(scratch)
 
         try:
-            argv = (*_confined_by(policy, scratch), *command.argv)
+            argv = (*_confined_by(policy, scratch, command.door), *command.argv)
         except BaseException:
             cleanup()
             raise
@@ -109,9 +111,9 @@ class SeatbeltBackend:
         """Nothing is held between commands."""
 
 
-def _confined_by(policy: ResolvedPolicy, scratch: str | None) -> list[str]:
+def _confined_by(policy: ResolvedPolicy, scratch: str | None, door: Door | None) -> list[str]:
     """The words before a command that confine it."""
-    profile = make_profile(policy, scratch)
+    profile = make_profile(policy, scratch, door)
     words = [PROGRAM, "-p", profile.text]
     for name, value in profile.parameters:
         words += ["-D", f"{name}={value}"]

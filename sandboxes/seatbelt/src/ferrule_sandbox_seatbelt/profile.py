@@ -19,7 +19,7 @@ from ferrule_sandbox_seatbelt.quoting import place_pattern, scheme_string
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ferrule_hookspecs.sandbox import ResolvedPolicy
+    from ferrule_hookspecs.sandbox import Door, ResolvedPolicy
 
 _OTHER_TERMINALS: Final = '(require-not (regex "^/dev/ttys[0-9]+$"))'
 _CONTENT: Final = (
@@ -36,12 +36,15 @@ class Profile(NamedTuple):
     parameters: tuple[tuple[str, str], ...]
 
 
-def make_profile(policy: ResolvedPolicy, scratch: str | None = None) -> Profile:
+def make_profile(
+    policy: ResolvedPolicy, scratch: str | None = None, door: Door | None = None
+) -> Profile:
     """Say a policy in the profile language.
 
     Args:
         policy: The policy.
         scratch: A private folder that may be written although nothing else may.
+        door: The only way to the network where that is off.
 
     Raises:
         PolicyUnenforceableError: A path is not text, as all paths on macOS are.
@@ -66,6 +69,8 @@ def make_profile(policy: ResolvedPolicy, scratch: str | None = None) -> Profile:
     sections += [DEVICES, SYSTEM]
     if policy.network:
         sections.append(NETWORK)
+    elif door is not None:
+        sections.append(f'(allow network-outbound (remote ip "localhost:{door.port:d}"))\n')
     return Profile("\n".join(sections), tuple(draft.parameters))
 
 
