@@ -2,6 +2,8 @@
 
 import json
 import sys
+from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -15,6 +17,26 @@ from ferrule_testkit.confinement import make_place
 from ferrule_testkit.windows_model import ContainerModel, WindowsModel
 
 ENVIRON = {"SYSTEMROOT": "/system", "SYSTEMDRIVE": "/", "LOCALAPPDATA": "/local", "PATH": "/bin"}
+
+
+@pytest.fixture(scope="session")
+def measure():
+    """The module `measure.py`, which is a program, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parent))
+        import measure
+
+        yield measure
+    del sys.modules["measure"]
+
+
+@pytest.fixture(scope="session")
+def wine(measure, tmp_path_factory):
+    """A folder in which programs for Windows are compiled and run."""
+    for tool in (measure.COMPILER, "wine"):
+        if which(tool) is None:
+            pytest.skip(f"{tool} is not there; what it said once stands in layouts.json")
+    return tmp_path_factory.mktemp("wine")
 
 
 @pytest.fixture

@@ -102,7 +102,7 @@ def program():
     """A program that prints all of it, as JSON."""
     lines = [HEADER, SPLITTER, *prototypes()]
     say = lines.append
-    say("int main(int count, char **words) { if (count > 1) return split();")
+    say("int wmain(int count, WCHAR **words) { if (count > 1) return split();")
     say(r'printf("{\"layouts\": {");')
     for number, (name, layout) in enumerate(our_layouts().items()):
         say(rf'printf("%s\"{name}\": {{\"size\": %zu", {number} ? ", " : "", sizeof({name}));')
@@ -128,11 +128,17 @@ def program():
 
 
 def build(folder):
-    """Build the program; returns its path."""
-    source, made = Path(folder, "measure.c"), Path(folder, "measure.exe")
+    """Build the program that prints all of it; returns its path."""
+    source = Path(folder, "measure.c")
     source.write_text(program())
+    return compiled(source, folder)
+
+
+def compiled(source, folder):
+    """Compile a program into a folder; returns its path."""
+    made = Path(folder, source.stem + ".exe")
     strict = ("-Werror=int-conversion", "-Werror=incompatible-pointer-types")
-    subprocess.run([COMPILER, *strict, "-o", made, source, "-lshell32"], check=True)
+    subprocess.run([COMPILER, *strict, "-municode", "-o", made, source, "-lshell32"], check=True)
     return made
 
 
@@ -141,7 +147,13 @@ def run(made, *words, text=""):
     env = {"PATH": os.environ["PATH"], "HOME": str(made.parent), "WINEDEBUG": "-all"}
     env["WINEPREFIX"] = str(made.parent / "wine")
     ended = subprocess.run(
-        ["wine", made, *words], env=env, input=text, capture_output=True, text=True, check=True
+        ["wine", made, *words],
+        env=env,
+        cwd=made.parent,
+        input=text,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return ended.stdout
 

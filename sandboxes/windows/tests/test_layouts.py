@@ -8,33 +8,13 @@ import random
 import subprocess
 import sys
 from pathlib import Path
-from shutil import which
 
 import pytest
 
 from ferrule_sandbox_windows.command_line import command_line
 
-HERE = Path(__file__).parent
-RECORDED = json.loads((HERE / "layouts.json").read_bytes())
+RECORDED = json.loads(Path(__file__).with_name("layouts.json").read_bytes())
 RERECORD = "record again: python sandboxes/windows/tests/measure.py FOLDER"
-
-
-@pytest.fixture(scope="module")
-def measure():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(HERE))
-        import measure
-
-        yield measure
-    del sys.modules["measure"]
-
-
-@pytest.fixture(scope="module")
-def built(measure, tmp_path_factory):
-    for tool in (measure.COMPILER, "wine"):
-        if which(tool) is None:
-            pytest.skip(f"{tool} is not there; what it said once stands in layouts.json")
-    return measure.build(tmp_path_factory.mktemp("wine"))
 
 
 def test_structures_are_laid_out_as_the_compiler_says(measure):
@@ -50,19 +30,19 @@ def test_every_function_was_found_in_its_library(measure):
 
 
 @pytest.mark.slow
-def test_the_compiler_still_says_so_and_takes_our_calls(measure, built):
-    assert json.loads(measure.run(built)) == RECORDED, RERECORD
+def test_the_compiler_still_says_so_and_takes_our_calls(measure, wine):
+    assert json.loads(measure.run(measure.build(wine))) == RECORDED, RERECORD
 
 
 @pytest.mark.slow
-def test_wine_splits_our_command_lines_into_what_they_were_made_of(measure, built):
+def test_wine_splits_our_command_lines_into_what_they_were_made_of(measure, wine):
     draw = random.Random(7)
     commands = [
         ["x", *("".join(draw.choices('\\" \tab', k=draw.randint(0, 12))) for _ in range(5))]
         for _ in range(300)
     ]
     lines = [command_line(words).encode("utf-16-be").hex() for words in commands]
-    printed = measure.run(built, "split", text="\n".join(lines) + "\n")
+    printed = measure.run(measure.build(wine), "split", text="\n".join(lines) + "\n")
 
     found = [
         [bytes.fromhex(word.strip()).decode("utf-16-be") for word in line.split(";")[:-1]]
