@@ -214,6 +214,8 @@ def test_changes_are_listed_chosen_and_discarded_by_the_command(
     assert "0 pending changes" in run_ferrule("changes").stdout
     log = json.loads(run_ferrule("changes", "log", "--json").stdout)
     assert [batch["kind"] for batch in log["batches"]] == ["apply"]
+    assert run_ferrule("changes", "forget").returncode == 0
+    assert "no session with an overlay" in run_ferrule("changes").stdout
 
 
 def test_without_any_overlay_the_command_says_so(run_ferrule):

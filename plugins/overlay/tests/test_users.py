@@ -18,9 +18,10 @@ pytestmark = [
 
 HERE = Path(__file__).parent
 SCRIPT = """
-import json, pathlib, sys
+import ctypes, json, pathlib, sys
 sys.path[:] = [*json.loads(sys.argv[1]), *sys.path]
-import conftest
+import anyio, conftest
+ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # not dumpable, as the program `ferrule` is
 case = conftest.Case(pathlib.Path(sys.argv[2]) / "case")
 for name in ("kept", "gone", "d/in", "d/other"):
     case.write(name, "base\\n")
@@ -29,6 +30,9 @@ for name in ("kept", "gone", "d/in", "d/other"):
     " grep CapEff /proc/self/status"
 )
 print(who.split())
+view = conftest.open_view(case.context(), case.policy)
+print(pathlib.Path(f"{view.root}{case.path}/kept").read_text().strip())
+anyio.run(view.aclose)
 print(case.shelf.about.mechanism, sorted(case.pending()), (case.workspace / "gone").exists())
 case.discard(files=["d/in"])
 print(case.shell("ls d"))
@@ -64,6 +68,7 @@ def told(finished):
 
 
 EXPECTED = [
+    "thread",
     "overlayfs ['d', 'd/in', 'd/other', 'gone', 'kept', 'new', 'new/x'] True",
     "['in\\n']",
     "{} ['d', 'd/in', 'kept', 'new', 'new/x']",

@@ -13,7 +13,7 @@ from ferrule_overlay.change import pending_changes
 from ferrule_overlay.output import Facts, nothing, show, show_log, tell
 from ferrule_overlay.selection import Selection, absolute
 from ferrule_overlay.shelf import Shelf, stored_threads
-from ferrule_overlay.taking_over import apply, discard, rollback
+from ferrule_overlay.taking_over import Result, apply, discard, rollback
 
 if TYPE_CHECKING:
     import argparse
@@ -125,6 +125,18 @@ def _rollback(arguments: argparse.Namespace, host: Host, shelf: Shelf) -> int:
     return tell(shelf, "taken back", result, as_json=arguments.json)
 
 
+def _forget(arguments: argparse.Namespace, host: Host, shelf: Shelf) -> int:
+    with _opened(shelf) as batches:
+        batches.recover()
+        if pending := pending_changes(shelf):
+            raise FerruleError(
+                f"thread {shelf.thread_id} has {len(pending)} pending changes; apply them, or"
+                " discard them with --all, before it is forgotten"
+            )
+        shelf.remove()
+    return tell(shelf, "forgotten", Result(0, [shelf.path], {}), as_json=arguments.json)
+
+
 def _log(arguments: argparse.Namespace, host: Host, shelf: Shelf) -> int:
     show_log(shelf, Batches(shelf).journal.batches(), as_json=arguments.json)
     return 0
@@ -146,4 +158,5 @@ _ACTIONS: Final[Mapping[str, Callable[[argparse.Namespace, Host, Shelf], int]]] 
     "discard": _discard,
     "rollback": _rollback,
     "log": _log,
+    "forget": _forget,
 }

@@ -51,6 +51,14 @@ def pending_changes(shelf: Shelf) -> list[Change]:
     ]
 
 
+def forget(shelf: Shelf) -> bool:
+    """Remove what is kept of a thread that has changed nothing; tells whether that was so."""
+    if pending_changes(shelf) or os.path.isdir(os.path.join(shelf.path, "batches")):
+        return False
+    shelf.remove()
+    return True
+
+
 def _changes_of(number: int, root: Root) -> list[Change]:
     found: list[Change] = []
     for path, after in sorted(root.layer.touched().items()):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ferrule_hookspecs.host import Host
 
-_ACTIONS: Final = ("show", "apply", "discard", "rollback", "log")
+_ACTIONS: Final = ("show", "apply", "discard", "rollback", "log", "forget")
 _ABOUT: Final = """\
 Shows what a session that ran with --overlay changed in its view of the workspace, and takes it
 over: all of it, single files or single hunks. THREAD is an id, the beginning of one or a name;
@@ -26,6 +26,7 @@ actions:
   discard   forget changes: --all, or some by --file
   rollback  take back the last batch that was applied, or the one of --batch
   log       list the batches
+  forget    remove all that is kept of a thread: nothing can be taken back any more
 
 A file that you changed since the session began is a conflict and left alone, until you decide:
 --theirs takes the thread's version, --ours keeps yours.
@@ -62,7 +63,7 @@ command = ChangesCommand()
 def _parsed(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="ferrule changes",
-        usage="ferrule changes [show | apply | discard | rollback | log] [OPTIONS] [THREAD]",
+        usage="ferrule changes [ACTION] [OPTIONS] [THREAD]",
         description=_ABOUT,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ferrule_hookspecs.errors import SandboxUnavailableError
+from ferrule_overlay.change import forget
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +29,7 @@ class MountedView:
 
     def __init__(self, shelf: Shelf, lock: int) -> None:
         """Take the shelf and the lock on it, which is given back at the end."""
+        self._shelf = shelf
         self._lock = lock
         self._roots = [root.path for root in shelf.roots]
         self._starter = shutil.which("nsenter", path=_PROGRAMS)
@@ -74,6 +76,8 @@ class MountedView:
         """End the holder and give back the lock."""
         os.close(self._root)
         self._end()
+        with suppress(OSError):  # what cannot be looked at stays
+            forget(self._shelf)
         os.close(self._lock)
 
     def _is_outside(self, command: Command) -> bool:

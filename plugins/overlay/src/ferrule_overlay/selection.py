@@ -18,7 +18,20 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.sandbox import ResolvedPolicy
     from ferrule_overlay.change import Change
     from ferrule_overlay.shelf import Shelf
+    from ferrule_overlay.tree import Entry
 
+_GIT_PROGRAMS: Final = frozenset(
+    (
+        "hooks",
+        "config",
+        "config.worktree",
+        "commondir",
+        "gitdir",
+        "rebase-merge",
+        "rebase-apply",
+        "sequencer",
+    )
+)
 _NOT_TAKEN: Final = "it is neither a file, a folder nor a link"
 
 
@@ -73,8 +86,12 @@ class Selection:
         return any(_is_meant(change.place, path) for path in self.ours)
 
 
-def obstacle(change: Change, policy: ResolvedPolicy) -> str:
-    """Why a change is never taken over; empty where nothing speaks against it."""
+def obstacle(change: Change, policy: ResolvedPolicy, selection: Selection | None = None) -> str:
+    """Why a change is not taken over; empty where nothing speaks against it.
+
+    What the policy protects never is. What would be protected if it were there already, as it makes
+    Git run programs, is where it was named.
+    """
     if "special" in {entry.kind for entry in (change.before, change.after) if entry is not None}:
         return _NOT_TAKEN
     operations: list[Operation] = ["write"]
@@ -86,7 +103,21 @@ def obstacle(change: Change, policy: ResolvedPolicy) -> str:
         denial = decide_canonical(policy, operation, change.place)
         if denial is not None:
             return denial.reason
+    if change.after is None or not _makes_git_run_programs(change.place, change.after):
+        return ""
+    named = () if selection is None else selection.files
+    if not any(_is_meant(change.place, path) and "/.git" in path for path in named):
+        return "it may make Git run programs; look at it, and name it by --file to have it"
     return ""
+
+
+def _makes_git_run_programs(place: str, entry: Entry) -> bool:
+    """Whether something belongs to what is protected in a repository, be it a new one."""
+    parts = place.split("/")
+    if ".git" not in parts or place.endswith(".sample") or entry.is_folder:
+        return False
+    inner = parts[parts.index(".git") + 1 :]
+    return not inner or any(part in _GIT_PROGRAMS for part in inner)
 
 
 def hunked(shelf: Shelf, change: Change, numbers: Collection[int]) -> Transition:

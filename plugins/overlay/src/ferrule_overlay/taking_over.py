@@ -46,7 +46,7 @@ def apply(shelf: Shelf, batches: Batches, selection: Selection, policy: Resolved
     for change in chosen:
         if selection.is_for_workspace(change):
             dropped.append(change)
-        elif reason := obstacle(change, policy):
+        elif reason := obstacle(change, policy, selection):
             left[change.place] = reason
         elif change.conflict and not selection.is_for_thread(change):
             left[change.place] = f"conflict: {change.conflict}; decide by --theirs or --ours"
