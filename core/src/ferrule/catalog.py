@@ -65,13 +65,19 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "try": "ferrule-local",
         "update-check": "ferrule-manual",
     },
-    "ferrule.sandbox_commands": {"explain": "ferrule-core", "recipes": "ferrule-core"},
+    "ferrule.sandbox_commands": {
+        "certify": "ferrule-certify",
+        "explain": "ferrule-core",
+        "recipes": "ferrule-core",
+        "verify": "ferrule-certify",
+    },
     "ferrule.sandboxes": {
         "bubblewrap": "ferrule-sandbox-bubblewrap",
         "container": "ferrule-sandbox-container",
         "landlock": "ferrule-sandbox-landlock",
         "none": "ferrule-sandbox-none",
         "seatbelt": "ferrule-sandbox-seatbelt",
+        "ssh": "ferrule-sandbox-ssh",
         "windows": "ferrule-sandbox-windows",
     },
     "ferrule.reviewers": {

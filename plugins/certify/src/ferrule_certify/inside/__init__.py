@@ -1,0 +1,1 @@
+"""What runs inside of the sandbox: copied out of the package and run without any of it."""

@@ -1,0 +1,1 @@
+"""The tables of probes, by what they try."""

@@ -1,0 +1,1 @@
+"""A sandbox backend of a stranger."""
