@@ -1,5 +1,6 @@
 """A rootless podman of an ordinary user, with an image that holds nothing but busybox."""
 
+import asyncio
 import os
 import pwd
 import shutil
@@ -8,6 +9,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+import anyio
 import pytest
 
 # What a process that has given root up may not be able to import any more.
@@ -62,6 +64,7 @@ def podman():
         or subprocess.run(["ldd", BUSYBOX], capture_output=True).returncode == 0
     ):
         pytest.skip("needs a busybox that is linked statically, as in `apt install busybox-static`")
+    anyio.run(asyncio.to_thread, int)  # has imported by now what a process of a user may not find
     base = Path(tempfile.mkdtemp(prefix="ferrule-podman-"))
     base.chmod(0o755)
     for name in ("user", "run"):

@@ -48,13 +48,14 @@ _REASONS: Final = (
 class Anchor:
     """The held end of an anchor; it ends when this one is closed, or this process is gone."""
 
-    def __init__(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
-        """Start what runs the anchor, and keep its input open.
+    def __init__(self, argv: Sequence[str], env: Mapping[str, str], first: bytes = b"") -> None:
+        """Start what runs the anchor, send it `first`, and keep its input open.
 
         Raises:
             SandboxUnavailableError: It cannot be started.
         """
         self._lock = threading.Lock()  # a request and its answer are one
+        self._is_closed = False
         try:
             self._process = subprocess.Popen(
                 argv,
@@ -69,11 +70,12 @@ class Anchor:
         except OSError as error:
             raise SandboxUnavailableError(f"{argv[0]} cannot be run: {error.strerror}") from error
         self._input, self._output, self._errors = _descriptors(self._process)
+        self._send(first)
 
     @property
     def is_alive(self) -> bool:
         """Whether it still answers, as far as is known."""
-        return self._process.poll() is None
+        return not self._is_closed and self._process.poll() is None
 
     def first_line(self) -> str:
         """Read the line an anchor on a machine begins with."""
@@ -105,6 +107,7 @@ class Anchor:
 
     def close(self) -> None:
         """End it and what it stands for."""
+        self._is_closed = True
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 with suppress(OSError):
@@ -118,6 +121,8 @@ class Anchor:
             self._process.stderr.close()
 
     def _send(self, data: bytes) -> None:
+        if self._is_closed:
+            raise SandboxUnavailableError("the sandbox of the session has ended")
         try:
             rest = memoryview(data)
             while rest:
@@ -151,6 +156,7 @@ class Anchor:
         words = b""
         with suppress(OSError):
             words = os.read(self._errors, _LAST_WORDS)
+        self.close()
         text = " ".join(words.decode("utf-8", "replace").split()) or "it was ended from outside"
         return SandboxUnavailableError(f"the sandbox of the session is gone: {text}")
 

@@ -48,6 +48,7 @@ class FarFiles:
         policy: ResolvedPolicy,
         anchor: Callable[[], Anchor],
         judge: Callable[[Literal["read", "write"], str], Denial | None] | None = None,
+        place: Callable[[str], str] = os.path.normpath,
     ) -> None:
         """Keep how to get the anchor, which is started when a file is first touched.
 
@@ -55,13 +56,15 @@ class FarFiles:
             policy: The policy.
             anchor: Returns the anchor of the session.
             judge: Says what is refused of a canonical path; by default what the policy says.
+            place: Says where a path of the session lies beyond the anchor.
         """
         self._anchor = anchor
+        self._place = place
         self._judge = judge or (lambda operation, path: decide_canonical(policy, operation, path))
 
     def check(self, operation: Literal["read", "write"], path: str) -> Denial | None:
         """Tell what the policy would refuse by the letters of the path alone."""
-        return self._judge(operation, os.path.normpath(path))
+        return self._judge(operation, self._placed(path))
 
     async def stat(self, path: str) -> FileStat | None:
         """Look at a path; None when nothing is there."""
@@ -96,7 +99,8 @@ class FarFiles:
 
     def _stat(self, path: str) -> FileStat | None:
         try:
-            kind, size, mode = self._anchor().ask("stat", path).decode("ascii").split()
+            answer = self._anchor().ask("stat", self._placed(path))
+            kind, size, mode = answer.decode("ascii").split()
         except (FileNotFoundError, NotADirectoryError):
             return None
         return FileStat(
@@ -119,17 +123,23 @@ class FarFiles:
             if isinstance(edit, WriteFile):
                 placed.append((self._allowed("write", edit.path), edit))
             else:
-                parent, name = os.path.split(os.path.normpath(edit.path))
-                self._refuse("write", edit.path)
-                placed.append((os.path.join(self._allowed("write", parent), name), edit))
+                parent, name = os.path.split(self._placed(edit.path))
+                self._refuse("write", os.path.join(parent, name))
+                folder = os.fsdecode(self._anchor().ask("real", parent))
+                self._refuse("write", os.path.join(folder, name))
+                placed.append((os.path.join(folder, name), edit))
         _Batch(self._anchor(), placed).apply()
 
     def _allowed(self, operation: Literal["read", "write"], path: str) -> str:
         """Return where a path really leads, when the policy allows both."""
-        self._refuse(operation, os.path.normpath(path))
-        place = os.fsdecode(self._anchor().ask("real", path))
+        named = self._placed(path)
+        self._refuse(operation, named)
+        place = os.fsdecode(self._anchor().ask("real", named))
         self._refuse(operation, place)
         return place
+
+    def _placed(self, path: str) -> str:
+        return self._place(os.path.normpath(path))
 
     def _refuse(self, operation: Literal["read", "write"], path: str) -> None:
         denial = self._judge(operation, path)
