@@ -78,7 +78,6 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "none": "ferrule-sandbox-none",
         "seatbelt": "ferrule-sandbox-seatbelt",
         "ssh": "ferrule-sandbox-ssh",
-        "ssh": "ferrule-sandbox-ssh",
         "windows": "ferrule-sandbox-windows",
     },
     "ferrule.reviewers": {
