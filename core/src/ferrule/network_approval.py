@@ -68,7 +68,7 @@ class NetworkApproval:
     def origin(self) -> Origin:
         """What the commands of the call are started with."""
         parts, settings = self._parts, self._parts.settings
-        own: tuple[str, ...] = getattr(settings, "network_rules", ())
+        own = settings.network_rules
         uses_recipes = policy_mode(settings.sandbox_policy) == "workspace-write"
         return Origin(
             self._turn_id,
