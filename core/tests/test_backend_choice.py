@@ -22,7 +22,8 @@ class Backend:
     def probe(self):
         if self._enforced is None:
             return Capabilities(available=False, reason=f"no {self.name} here")
-        return Capabilities(True, f"{self.name} works", frozenset(self._enforced))
+        is_local = self.name != "far"
+        return Capabilities(True, f"{self.name} works", frozenset(self._enforced), is_local)
 
 
 class Manager:
@@ -35,7 +36,7 @@ class Manager:
         return tuple(self._backends)
 
     def driver(self, group, name, context):
-        return Backend(name, self._backends[name])
+        return Backend(name, self._backends.get(name, ()))
 
 
 def context(tmp_path, *gaps):
@@ -128,6 +129,11 @@ def test_accepting_one_of_two_gaps_is_not_enough(choose):
 def test_what_is_accepted_changes_nothing_where_it_is_enforced(choose):
     manager = Manager(bubblewrap=FULL, landlock=LESS)
     assert choose(manager, gaps=["protected_paths", "missing_names"]) == ("bubblewrap", [])
+
+
+@pytest.mark.parametrize(("name", "taken"), [("far", "far"), ("near", "none"), ("auto", "none")])
+def test_full_access_to_another_machine_is_not_full_access_to_this_one(choose, name, taken):
+    assert choose(Manager(far=(), near=FULL), FREE, name=name)[0] == taken
 
 
 def test_a_named_backend_is_never_exchanged(choose):

@@ -103,7 +103,7 @@ def choose_backend(
         PluginError: The configured one is not installed.
     """
     if policy.unconfined:
-        return _driver(manager, "none", context)
+        return unconfined_backend(manager, name, context)
     judged: list[_Judgement] = []
     for candidate in _candidates(manager, name):
         judgement = _judge(_driver(manager, candidate, context), context, policy)
@@ -114,12 +114,28 @@ def choose_backend(
     raise _refusal(judged)
 
 
+def unconfined_backend(
+    manager: PluginManager, name: str, context: PluginContext
+) -> SandboxBackend:
+    """Return the backend for commands that nothing confines.
+
+    A configured one whose files are not this machine's stays the one: whoever works on another
+    machine means that one with all its rights, never this one.
+    """
+    if name not in ("auto", "none") and name in manager.names(_GROUP):
+        backend = _driver(manager, name, context)
+        if not backend.probe().local_files:
+            return backend
+    return _driver(manager, "none", context)
+
+
 def explain_choice(
     manager: PluginManager, name: str, context: PluginContext, policy: ResolvedPolicy
 ) -> list[Explanation]:
     """Say of every backend that could serve why it is chosen or not; a fault is a reason, too."""
     if policy.unconfined:
-        return [Explanation("none", "chosen", f"{policy.mode} confines nothing")]
+        chosen = unconfined_backend(manager, name, context).name
+        return [Explanation(chosen, "chosen", f"{policy.mode} confines nothing")]
     installed = manager.names(_GROUP)
     found: list[Explanation] = []
     for candidate in _offer().backends if name == "auto" else (name,):

@@ -98,9 +98,11 @@ class PluginSet:
 
     @cached_property
     def unconfined(self) -> SandboxBackend:
-        """The backend that confines nothing."""
-        driver = self._manager.driver("ferrule.sandboxes", "none", self._context)
-        return cast("SandboxBackend", driver)
+        """The backend for what nobody confines."""
+        from ferrule.backend_choice import unconfined_backend
+
+        name = str(self._context.config.get("sandbox_backend") or "auto")
+        return unconfined_backend(self._manager, name, self._context)
 
     async def aclose(self) -> None:
         """Close the sandboxes and the reviewers' providers that were loaded."""
