@@ -64,10 +64,10 @@ NOTES: Final[dict[str, Sequence[Note]]] = {
         Note("danger", "taken over: commands see variables that look like secrets", value=True),
     ),
     "default_permissions": (
-        Note("left", "permission profiles are not enforced here; see sandbox_mode"),
+        Note("left", "choose it once its table is brought over; see sandbox_mode"),
     ),
     "permissions.*": (
-        Note("left", "permission profiles are not enforced here; say it with sandbox_mode"),
+        Note("left", "profiles work here as they are written: read the table, then copy it"),
     ),
     "projects.*.trust_level": (
         Note("trust", "its configuration is read, and can only narrow safety here", "trusted"),
