@@ -141,6 +141,14 @@ def test_missing_names_have_stand_ins_only_while_commands_run(order_of, launches
     assert not (workspace / "gone").exists()
 
 
+def test_what_came_into_being_under_a_missing_name_is_named(order_of, launches, workspace):
+    order_of(make_policy(workspace, forbidden=(".vscode",)))
+    (workspace / ".vscode" / "tasks.json").write_text("x")
+
+    with pytest.raises(SandboxUnavailableError, match=r"\.vscode came into being"):
+        launches.pop().cleanup()
+
+
 def test_a_stand_in_is_no_protected_place_for_the_next_command(order_of, machine, workspace):
     """It can be neither held a second time nor given entries that would outlive it."""
     policy = make_policy(workspace, forbidden=(".vscode",))

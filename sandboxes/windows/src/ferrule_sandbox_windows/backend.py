@@ -109,7 +109,10 @@ class WindowsBackend:
         if program is None:
             return launch_of("--missing", *command.argv[:1], environ=self._context.environ)
         found_command = command._replace(argv=(program, *command.argv[1:]))
-        return way.launch(policy, found_command, self._context.environ)
+        try:
+            return way.launch(policy, found_command, self._context.environ)
+        except OSError as error:
+            raise SandboxUnavailableError(f"the sandbox could not be prepared: {error}") from error
 
     def classify(self, policy: ResolvedPolicy, result: CommandResult) -> Denial | None:
         """Tell whether the sandbox, and not the command itself, made it fail."""

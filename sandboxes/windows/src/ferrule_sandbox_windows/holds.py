@@ -52,6 +52,8 @@ class Names:
     def hold(self, policy: ResolvedPolicy) -> ExitStack:
         """Take all names of a policy or none; closing what is returned lets go of them.
 
+        Closing raises `SandboxUnavailableError` where something came into being after all.
+
         Raises:
             SandboxUnavailableError: One cannot be kept.
         """
@@ -82,3 +84,18 @@ class Names:
         if not self._users[name]:
             del self._users[name]
             self._stand_ins.pop(name).close()
+            if _holds_something(name):
+                raise SandboxUnavailableError(
+                    f"{name} came into being while a command ran, although it is protected; look at"
+                    " it before you trust it"
+                )
+
+
+def _holds_something(name: str) -> bool:
+    """Whether a missing name is anything but gone, or an empty stand-in of another session."""
+    try:
+        return bool(os.listdir(name))
+    except NotADirectoryError:
+        return True
+    except OSError:
+        return False

@@ -7,12 +7,14 @@ there tells which claims are false. Only what was found to hold is declared.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ferrule_hookspecs.errors import SandboxUnavailableError
 from ferrule_hookspecs.sandbox import Command, ResolvedPolicy, WritableRoot
 
 if TYPE_CHECKING:
@@ -145,7 +147,9 @@ def run_to_its_end(launch: Launch) -> str | None:
         return str(error)
     finally:
         if launch.cleanup is not None:
-            launch.cleanup()
+            # What came into being under a missing name is found in the place.
+            with contextlib.suppress(SandboxUnavailableError):
+                launch.cleanup()
     if ended.returncode:
         said = " ".join((ended.stdout + ended.stderr).decode("utf-8", "replace").split())
         return f"a trial ended with exit code {ended.returncode}: {said or 'it said nothing'}"
