@@ -22,6 +22,8 @@ sandbox_backend = "container"
 [sandboxes.container]
 image = "localhost/ferrule-test:busybox"
 runtime = "{runtime}"
+[features]
+file_tools = true
 """
 
 
