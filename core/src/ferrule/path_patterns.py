@@ -11,7 +11,7 @@ import os
 import posixpath
 from typing import TYPE_CHECKING, Final
 
-from ferrule.folder_listing import list_folder
+from ferrule.folder_listing import Listing, list_folder
 from ferrule_hookspecs.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class _Search:
         self._pattern = pattern
         self._max_depth = max_depth
         self._folders = 0
+        self._last = "", Listing()
 
     def find(self, absolute: str) -> Iterator[str]:
         parts = [part for part in absolute.split("/") if part and part != "."]
@@ -86,12 +87,14 @@ class _Search:
             yield from self._below(posixpath.join(folder, name), rest, depth)
 
     def _names(self, folder: str, *, only_folders: bool) -> tuple[str, ...]:
-        self._folders += 1
-        if self._folders > 2 * FOLDER_LIMIT:  # each is asked for its folders and for its names
+        if folder != self._last[0]:
+            self._folders += 1
+            self._last = folder, list_folder(folder)
+        if self._folders > FOLDER_LIMIT:
             raise ConfigError(
                 f"the unreadable pattern {self._pattern!r} would have to be searched for in more "
                 f"than {FOLDER_LIMIT} folders; begin it with the folder that is meant, or set "
                 "`glob_scan_max_depth` in the permission profile"
             )
-        listing = list_folder(folder)
+        listing = self._last[1]
         return listing.folders if only_folders else (*listing.folders, *listing.others)
