@@ -1,6 +1,7 @@
 """Decisions of the past are made again, under the same policy or another one."""
 
 import json
+import shutil
 
 import pytest
 
@@ -64,6 +65,18 @@ def test_calls_that_wanted_more_than_the_sandbox_are_decided_again(thread, repla
     assert replay("--policy", never)["decisions"][0]["now"]["decision"] == "deny"
     assert replay("--policy", asking)["decisions"][0]["now"]["decision"] == "ask"
     assert replay("--policy", open_)["decisions"][0]["now"]["decision"] == "allow"
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
+def test_a_refused_connection_is_no_decision_about_its_command(thread, replay, rules, ferrule_home):
+    ferrule_home.configure(tables='[network]\nenabled = true\nunknown = "ask"\n')
+    command = "curl -s http://a.test/; echo $FERRULE_NETWORK_PROXY"
+    told = thread(command, options=("-a", "never", "-s", "workspace-write"))
+
+    found = replay()
+
+    assert "c1:" in told.stdout
+    assert (found["recorded"], found["identical"]) == (1, 1)
 
 
 def test_a_place_that_nobody_may_grant_is_no_matter_of_policy(thread, replay, rules, ferrule_home):

@@ -89,7 +89,8 @@ class ThreadReader:
         kind = payload.get("type")
         if kind == "decision":
             self._is_own = True
-            if seen := self._calls.get(str(payload.get("call_id"))):
+            seen = self._calls.get(str(payload.get("call_id")))
+            if seen is not None and payload.get("phase") != "network":  # of its connections
                 seen.decisions.append(payload)
         elif kind in ("item_started", "item_completed"):
             item = _table(payload.get("item"))
