@@ -2,7 +2,7 @@
 
 import pytest
 
-from ferrule.environment import command_environment
+from ferrule.environment import command_environment, without_secrets
 
 OURS = {
     "PATH": "/bin",
@@ -72,3 +72,12 @@ def test_programs_are_told_that_nobody_watches():
 
 def test_what_the_tool_adds_wins():
     assert environment({"FOO": "tool"})["FOO"] == "tool"
+
+
+def test_children_of_our_own_get_everything_but_secrets():
+    assert set(without_secrets(OURS)) == OURS.keys() - {
+        "MY_SECRET_KEY",
+        "a_token",
+        "DB_PASSWORD",
+        "AWS_CREDENTIALS",
+    }

@@ -72,6 +72,11 @@ def command_environment(
     return {**result, **{k: v for k, v in _FIXED.items() if k not in added}, **(extra or {})}
 
 
+def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables of this process less what looks like a secret, for children of our own."""
+    return {name: value for name, value in environ.items() if not _matches(name, _SECRETS)}
+
+
 def _inherited(inherit: object, environ: Mapping[str, str]) -> Iterable[str]:
     if inherit == "all":
         return environ

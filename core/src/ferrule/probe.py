@@ -17,6 +17,7 @@ from queue import Empty, Queue
 from typing import IO, TYPE_CHECKING, Final, cast
 
 from ferrule.entry import Entry, Probe
+from ferrule.environment import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +51,7 @@ def _run_child(
     flags = ["-E", "-P", "-B", *(["-s"] if sys.flags.no_user_site else [])]
     process = subprocess.Popen(
         [sys.executable, *flags, "-c", _BOOT],
+        env=without_secrets(os.environ),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
