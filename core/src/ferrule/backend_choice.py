@@ -56,6 +56,7 @@ _PLAIN_WORDS: Final[dict[Feature, str]] = {
     "proc_sys": "kernel settings",
     "resources": "the number of processes",
     "readable_roots": "reading outside of the readable folders",
+    "metadata": "permissions, owners and times of files outside",
     "door": "the managed proxy as the only way to the network",
 }
 

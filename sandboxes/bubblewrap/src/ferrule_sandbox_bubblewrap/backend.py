@@ -55,6 +55,7 @@ _ENFORCED: Final[frozenset[Feature]] = frozenset(
         "seccomp",
         "proc_sys",
         "readable_roots",
+        "metadata",
         "door",
     )
 )
