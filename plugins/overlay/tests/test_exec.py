@@ -70,6 +70,7 @@ def test_commands_and_patches_leave_the_workspace_alone_until_they_are_applied(
     finished = run_ferrule("exec", "--overlay", "--skip-git-repo-check", "--json", "go")
 
     assert finished.returncode == 0, finished.stderr
+    assert "until you say: ferrule changes apply" in finished.stderr
     assert (workspace / "kept.txt").read_text() == "one\ntwo\nthree\n"
     assert (workspace / "old.txt").exists()
     assert not (workspace / "new.txt").exists()

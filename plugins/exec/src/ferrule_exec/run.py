@@ -24,6 +24,7 @@ _UNCONFINED: Final = {
     "dangerFullAccess": "NO SANDBOX: commands run with all your rights; nothing is confined",
     "externalSandbox": "NO SANDBOX of ours: you said that something outside confines commands",
 }
+_OVERLAY: Final = "overlay: your files stay as they are until you say: ferrule changes apply {}\n"
 
 
 def run(arguments: Arguments, host: Host) -> int:
@@ -70,6 +71,8 @@ async def _converse(
     try:
         if words := _UNCONFINED.get(session.facts.sandbox_policy["type"]):
             stderr.write(f"warning: {words}\n")
+        if job.options.config.values.get("overlay") is True:
+            stderr.write(_OVERLAY.format(session.thread["id"]))
         output.opened(session, job.prompt)
         if job.prompt is None:
             return 0

@@ -7,7 +7,10 @@ left (a conflict, a protected place) or an error, 2 wrong usage.
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING, Final
+
+from ferrule_hookspecs.errors import FerruleError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,9 +55,12 @@ class ChangesCommand:
 
     def main(self, argv: Sequence[str], host: Host) -> int:
         """Run a sub-command."""
+        arguments = _parsed(argv)
+        if sys.platform == "win32":
+            raise FerruleError("sessions have no overlay on Windows, so that there are no changes")
         from ferrule_overlay.actions import run
 
-        return run(_parsed(argv), host)
+        return run(arguments, host)
 
 
 command = ChangesCommand()
