@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 PATIENCE = 120
+pytestmark = pytest.mark.slow
 
 
 @contextmanager

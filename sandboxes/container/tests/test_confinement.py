@@ -89,6 +89,19 @@ def test_a_symbolic_link_that_is_protected_is_put_back(inside, place):
     assert os.readlink(place / "workspace" / ".codex") == "kept"
 
 
+def test_a_stand_in_that_was_removed_outside_is_told_of(inside):
+    def work(session):
+        kept = session.policy(forbidden=[".codex"])
+        session.sh("true", policy=kept)
+        launch = session.backend.prepare(kept, session.command("true"))
+        (session.workspace / ".codex").rmdir()
+        with pytest.raises(SandboxUnavailableError, match=r"\.codex: the protection was removed"):
+            launch.cleanup()
+        return session.run("mkdir", ".codex/made", policy=kept).returncode
+
+    assert inside(work) != 0, "the next command is protected again"
+
+
 def test_denied_places_cannot_be_read(inside, place):
     def work(session):
         keys = session.workspace / "keys"

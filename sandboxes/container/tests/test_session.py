@@ -13,6 +13,7 @@ from ferrule_testkit.confinement import NOBODY
 from ferrule_testkit.home import FerruleHome
 from ferrule_testkit.model_items import freeform_call, function_call, message
 
+pytestmark = pytest.mark.slow
 _PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
 )

@@ -26,6 +26,7 @@ _PR_SET_CHILD_SUBREAPER: Final = 36
 _DEADLINE_SECONDS: Final = 60.0
 _PIECE: Final = 64 * 1024
 _LAST_WORDS: Final = 4_000
+_LONGEST_ANSWER: Final = 512 * 1024 * 1024  # hexadecimal: a file of a fifth of that
 _END: Final = b".\n"
 _REASONS: Final = (
     ("no such file or directory", errno.ENOENT),
@@ -92,8 +93,7 @@ class Anchor:
         line = " ".join((operation, *map(_encoded, arguments))) + "\n"
         with self._lock:
             self._send(line.encode("ascii") + (data or b""))
-            answer = bytes.fromhex(self._read_to(_END)[: -len(_END)].decode("ascii"))
-        output, _, code = answer.rpartition(b"\n")
+            output, code = self._answer()
         if code == b"0":
             return output
         raise _as_os_error(output, arguments)
@@ -130,13 +130,23 @@ class Anchor:
         except OSError:
             raise self._gone() from None
 
+    def _answer(self) -> tuple[bytes, bytes]:
+        """Read an answer; commands may have got hold of the anchor, so that it may be anything."""
+        text = self._read_to(_END)[: -len(_END)]
+        try:
+            output, _, code = bytes.fromhex(text.decode("ascii")).rpartition(b"\n")
+        except ValueError:
+            raise self._gone() from None
+        return output, code
+
     def _read_to(self, end: bytes) -> bytes:
         deadline = time.monotonic() + _DEADLINE_SECONDS
         parts: list[bytes] = []
-        tail = b""
+        tail, size = b"", 0
         while not _ends_with_line(tail, end):
             chunk = self._read_piece(deadline)
-            if not chunk:
+            size += len(chunk)
+            if not chunk or size > _LONGEST_ANSWER:
                 raise self._gone()
             parts.append(chunk)
             tail = (tail + chunk)[-len(_END) - 1 :]

@@ -99,13 +99,9 @@ class FarFiles:
 
     def _stat(self, path: str) -> FileStat | None:
         try:
-            answer = self._anchor().ask("stat", self._placed(path))
-            kind, size, mode = answer.decode("ascii").split()
+            return _facts(self._anchor(), self._placed(path))
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return FileStat(
-            cast("Literal['file', 'directory', 'other']", kind), int(size), int(mode, 8)
-        )
 
     def _read(self, path: str, limit: str) -> bytes:
         place = self._allowed("read", path)
@@ -114,7 +110,7 @@ class FarFiles:
     def _list(self, path: str) -> list[DirectoryEntry]:
         place = self._allowed("read", path)
         names = os.fsdecode(self._anchor().ask("list", place)).split("\0")[:-1]
-        entries = [DirectoryEntry(name[1:], _KINDS[name[0]]) for name in names]
+        entries = [DirectoryEntry(name[1:], _KINDS.get(name[:1], "other")) for name in names]
         return sorted(entries, key=lambda entry: entry.name)
 
     def _apply(self, edits: Sequence[FileEdit]) -> None:
@@ -209,12 +205,12 @@ class _Batch:
 
     def _mode_before(self, path: str) -> int | None:
         try:
-            kind, _, mode = self._anchor.ask("stat", path).decode("ascii").split()
+            before = _facts(self._anchor, path)
         except FileNotFoundError:
             return None
-        if kind != "file":
+        if before.kind != "file":
             raise OSError(errno.EISDIR, "not a regular file", path)
-        return int(mode, 8)
+        return before.mode
 
     def _exists(self, path: str) -> bool:
         try:
@@ -235,6 +231,15 @@ class _Batch:
             self._anchor.ask(*step)
         except OSError:
             return
+
+
+def _facts(anchor: Anchor, path: str) -> FileStat:
+    words = anchor.ask("stat", path).decode("ascii", "replace").split()
+    try:
+        kind, size, mode = words
+        return FileStat(cast("_Kind", kind), int(size), int(mode, 8))
+    except ValueError:
+        raise OSError(errno.EIO, "cannot be looked at", path) from None
 
 
 async def _in_thread(function: Callable[[*Ts], T], *arguments: *Ts) -> T:

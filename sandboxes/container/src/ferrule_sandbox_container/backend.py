@@ -147,7 +147,7 @@ class ContainerBackend:
         if self._control is not None:
             self._control.remove(f"{number}.sh")  # what has not begun by now never will
         container.end(number)
-        changed = container.restore_links()
+        changed = container.tampered()
         self._retire()
         if changed:
             raise SandboxUnavailableError(

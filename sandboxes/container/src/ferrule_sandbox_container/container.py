@@ -79,9 +79,15 @@ class Container:
             return False
         return identities(self.view) == self._identities
 
-    def restore_links(self) -> list[str]:
-        """Put back symbolic links that a command changed; returns which."""
-        return Guard(links=dict(self.view.links)).release()
+    def tampered(self) -> list[str]:
+        """Put back symbolic links that were changed; returns them and the stand-ins that are gone.
+
+        A stand-in that was removed outside takes its mount with it.
+        """
+        now = identities(self.view)
+        changed = Guard(links=dict(self.view.links)).release()
+        stand_ins = (held.path for held in self._guard.placeholders)
+        return changed + [path for path in stand_ins if now[path] != self._identities[path]]
 
     def end(self, command: str) -> None:
         """End what is left of a command."""
