@@ -4,6 +4,7 @@ Each case builds real wheels and installs them into a fresh environment with the
 """
 
 import json
+import tempfile
 
 import anyio
 import pytest
@@ -12,6 +13,7 @@ from ferrule_sdk import Ferrule
 from ferrule_testkit.model_items import function_call, message
 
 pytestmark = pytest.mark.timeout(600)
+CERTIFIED = ("files.create", "protected.hook", "network.tcp", "work.write", "fidelity.exit_codes")
 
 
 def outputs_of(server):
@@ -226,3 +228,24 @@ def test_every_wheel_installs_together_and_the_whole_set_runs(
 
     assert finished.returncode == 0, finished.stderr
     assert finished.items("agent_message")[0]["text"] == "done"
+
+
+def test_a_stranger_s_sandbox_is_chosen_and_certified_by_the_kit(
+    lean_environment, run_in, ferrule_home, model_server
+):
+    lean_environment.install("acme-box", "ferrule-certify")
+    gaps = 'sandbox_accept_gaps = ["missing_names"]'
+    ferrule_home.configure(top=f'sandbox_backend = "acme_box"\n{gaps}')
+    model_server.play([[function_call("exec_command", {"cmd": "echo hi"})], [message("done")]])
+
+    finished = run_in(lean_environment, "exec", "--json", "go")
+    probes = [word for name in CERTIFIED for word in ("--probe", name)]
+    with tempfile.TemporaryDirectory(prefix="fc", dir="/var/tmp") as stage:  # sockets: short paths
+        words = ("certify", "acme_box", "--json", "--unsigned", "--stage", stage, *probes)
+        examined = run_in(lean_environment, "sandbox", *words)
+
+    assert finished.items("command_execution")[0]["aggregated_output"] == "hi\n", finished.stderr
+    assert examined.returncode == 0, examined.stderr
+    certificate = json.loads(examined.stdout)
+    assert certificate["backend"]["distribution"] == "acme-box"
+    assert {probe["verdict"] for probe in certificate["probes"]} == {"held", "works"}

@@ -129,6 +129,11 @@ def sub_commands(help_text):
     return re.findall(r"^  (\S+)", listed, re.MULTILINE)
 
 
+def words_beside_programs(help_text):
+    """The words that `ferrule sandbox` knows where the program's name would stand."""
+    return re.findall(r"^  (\S+)", help_text.partition("\ninstead of a command")[2], re.MULTILINE)
+
+
 def takes_value(option, help_text):
     """Whether a metavar follows the option in the list of options."""
     return re.search(rf"(?m)^ .*(?<![\w-]){re.escape(option)} [A-Z<]", help_text) is not None
@@ -146,7 +151,8 @@ def test_command_lines_name_what_exists(line, help_of):
             assert option in known, f"ferrule {' '.join(command)} has no option {option}"
             if groups and "=" not in word and takes_value(option, help_text):
                 words.pop(0)
-        elif groups:
+        elif groups or word in words_beside_programs(help_text):
+            groups = groups or words_beside_programs(help_text)
             assert word in groups, f"ferrule {' '.join(command)} has no command {word}"
             command.append(word)
             answer = help_of(*command)

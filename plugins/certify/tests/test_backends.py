@@ -47,7 +47,7 @@ def test_our_backends_hold_and_work(backend, sandbox):
     assert run.certificate["backend"]["distribution"] == f"ferrule-sandbox-{backend}"
 
 
-def test_without_a_sandbox_everything_gets_through_and_is_admitted(sandbox):
+def test_a_policy_that_a_backend_refuses_is_unsupported(sandbox):
     run = sandbox("certify", "none", "--json", "--probe", "files.create", "--probe", "network.tcp")
     assert set(run.verdicts().values()) == {"unsupported"}
 

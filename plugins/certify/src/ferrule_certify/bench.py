@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.sandbox import Launch
 
 SECONDS: Final = 120
-RUN_VARIABLE: Final = "FERRULE_CERTIFY_RUN"
+RUN_VARIABLE: Final = "CERTIFY_RUN"
 _ANSWER: Final = b"FERRULE-CERTIFY "
 _BAD_CALL: Final = 31
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.host import Host
     from ferrule_hookspecs.sandbox import Feature
 
+_LONGEST_PATH: Final = 64
 _FOREIGN: Final = "filesystem,protected_paths,missing_names,network,unix_sockets,pids,ipc,seccomp"
 
 
@@ -163,6 +164,8 @@ def _folder(wanted: str | None) -> Iterator[Path]:
     above.mkdir(parents=True, exist_ok=True)
     path = Path(tempfile.mkdtemp(prefix="c", dir=above)).resolve()
     try:
+        if len(str(path)) > _LONGEST_PATH:
+            raise FerruleError(f"{above} is too long a path for sockets; name a shorter by --stage")
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)

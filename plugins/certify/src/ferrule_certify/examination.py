@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ferrule_certify.traps import Traps
 
 RACERS: Final = 4
+TRIES: Final = 3
+"""How often something is tried that gives no answer or does not work: machines have bad moments."""
 
 
 class Trial(NamedTuple):
@@ -98,13 +100,19 @@ class Examiner:
         self, probe: Probe, mode: Mode, control: Outcome, *, is_racing: bool = False
     ) -> tuple[Verdict, str]:
         is_declared = probe.feature is None or probe.feature in self._target.declared
-        try:
-            found = self._attempt(self._target, probe, mode, is_racing=is_racing)
-        except PolicyUnenforceableError as error:
-            return "unsupported", f"refused: {error}"
-        except (FerruleError, OSError, ValueError, TimeoutExpired) as error:
-            found = Outcome(None, f"{type(error).__name__}: {error}")
-        return judge(probe, control, found, is_declared=is_declared), found.detail
+        verdict: Verdict = "unclear"
+        detail = ""
+        for _ in range(TRIES):
+            try:
+                found = self._attempt(self._target, probe, mode, is_racing=is_racing)
+            except PolicyUnenforceableError as error:
+                return "unsupported", f"refused: {error}"
+            except (FerruleError, OSError, ValueError, TimeoutExpired) as error:
+                found = Outcome(None, f"{type(error).__name__}: {error}")
+            verdict, detail = judge(probe, control, found, is_declared=is_declared), found.detail
+            if verdict not in ("unclear", "broken"):
+                break
+        return verdict, detail
 
     def _attempt(
         self, target: Target, probe: Probe, mode: Mode, *, is_racing: bool = False

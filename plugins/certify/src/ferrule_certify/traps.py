@@ -22,7 +22,7 @@ from ferrule_certify.listeners import Listeners
 if TYPE_CHECKING:
     from types import TracebackType
 
-LEAK_VARIABLE: Final = "FERRULE_CERTIFY_SECRET"
+LEAK_VARIABLE: Final = "CERTIFY_SECRET"
 _KEY_CALLS: Final = {"x86_64": (248, 250), "aarch64": (217, 219)}
 _SESSION_KEYRING: Final = -3
 _UNLINK_KEY: Final = 9

@@ -5,7 +5,9 @@ import shutil
 
 from ferrule_hookspecs import Capabilities, Command, CommandResult, Denial, Launch, ResolvedPolicy
 
-FEATURES = frozenset({"filesystem", "protected_paths", "network", "pids", "ipc", "metadata"})
+FEATURES = frozenset(
+    {"filesystem", "protected_paths", "deny_read", "network", "pids", "ipc", "metadata"}
+)
 
 
 class AcmeBox:
