@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _ENFORCED: Final[frozenset[Feature]] = frozenset(
     (
         *("filesystem", "protected_paths", "missing_names", "deny_read", "network"),
-        *("unix_sockets", "pids", "ipc", "proc_sys", "readable_roots"),
+        *("unix_sockets", "pids", "ipc", "proc_sys", "readable_roots", "metadata"),
     )
 )
 
