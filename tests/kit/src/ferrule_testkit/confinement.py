@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from ferrule_hookspecs.sandbox import Command, SandboxBackend
+    from ferrule_hookspecs.sandbox import Command, Launch, SandboxBackend
 
 T = TypeVar("T")
 
@@ -55,8 +55,18 @@ def make_policy(
 def complete(
     backend: SandboxBackend, policy: ResolvedPolicy, command: Command
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, with all of its output in one."""
-    launch = backend.prepare(policy, command)
+    """Run a command to its end, with all of its output in one.
+
+    As in the kernel, it is prepared anew where the machine changed under its sandbox.
+    """
+    while True:
+        launch = backend.prepare(policy, command)
+        ended = _complete(launch, command)
+        if launch.settled is None or launch.settled():
+            return ended
+
+
+def _complete(launch: Launch, command: Command) -> subprocess.CompletedProcess[str]:
     try:
         child = subprocess.Popen(
             launch.argv,
