@@ -208,7 +208,7 @@ def ferrule_workspace_view(context: PluginContext, policy: ResolvedPolicy) -> Wo
     Args: ``context`` is the session's; ``policy`` is what the mode workspace-write would mean, its
         folders for temporary files left out; frozen.
     Returns: the view, or None. Two plugins answering refuse the session.
-    Errors: an exception refuses the session and names the plugin.
+    Errors: an exception counts as a refusal of the session and names the plugin.
     Timeout: 300 s, then as an exception. Async: yes. Added in 0.1.
     """
 
