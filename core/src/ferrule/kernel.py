@@ -90,9 +90,19 @@ class LocalKernel:
         places = Places(self.home, self.environ)
         return write_config(request, places, edits, expected_version=expected_version)
 
-    def environment(self, config: Config, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    def environment(
+        self,
+        config: Config,
+        extra: Mapping[str, str] | None = None,
+        *,
+        policy: SandboxPolicy | None = None,
+    ) -> dict[str, str]:
         """The environment for a command outside of any thread."""
-        return command_environment(config.values, self.environ, extra)
+        from ferrule.turn_settings import known_policy
+
+        configured = mode_to_policy(config.values, None)
+        sandbox = configured if policy is None else known_policy(policy, config.values)
+        return command_environment(config.values, self.environ, extra, sandbox)
 
     def manager(self, values: Mapping[str, object]) -> PluginManager:
         """Return the plugin manager of a configuration."""

@@ -322,8 +322,17 @@ class Kernel(Protocol):
         """
         ...
 
-    def environment(self, config: Config, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The environment for a command, `extra` merged in and the environment policy applied."""
+    def environment(
+        self,
+        config: Config,
+        extra: Mapping[str, str] | None = None,
+        *,
+        policy: SandboxPolicy | None = None,
+    ) -> dict[str, str]:
+        """The environment for a command, `extra` merged in and the environment policy applied.
+
+        A permission profile has a part in it: that of `policy`, or the configured one.
+        """
         ...
 
     def sandbox(

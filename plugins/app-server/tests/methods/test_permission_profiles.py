@@ -8,6 +8,7 @@ TABLES = """
 [permissions.dev]
 extends = ":workspace"
 description = "for development"
+environment = { set = { SAID = "so" } }
 [permissions.dev.filesystem.":project_roots"]
 "secret" = "none"
 """
@@ -49,7 +50,7 @@ def test_a_thread_changes_to_one_by_its_name_alone(dev, refused):
 
 
 def test_a_command_runs_under_one(dev):
-    script = ["/bin/sh", "-c", "cat secret; touch new && echo written"]
+    script = ["/bin/sh", "-c", "cat secret; touch new && echo written $SAID"]
     reply = dev.call("command/exec", command=script, permissionProfile="dev")
-    assert reply["stdout"] == "written\n"
+    assert reply["stdout"] == "written so\n"
     assert "secret" in reply["stderr"]

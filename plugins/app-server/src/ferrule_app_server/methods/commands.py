@@ -48,7 +48,9 @@ async def _exec(call: RpcCall) -> Mapping[str, object]:
     with _kept(_commands.of(call.client), name, program):
         cwd = folder(call, params.get("cwd"))
         config = await config_at(call, cwd)
-        await _start(program, _sandbox(call, config, cwd), _command(call, config, cwd))
+        policy = _policy(call, config)
+        sandbox = call.kernel.sandbox(config, cwd, policy=policy)
+        await _start(program, sandbox, _command(call, config, cwd, policy))
         code = await program.finish()
     return {"exitCode": code, "stdout": program.stdout.text, "stderr": program.stderr.text}
 
@@ -121,18 +123,19 @@ def _kept(shelf: ProgramShelf, name: str | None, program: ClientProgram) -> Gene
         shelf.remove(name, program)
 
 
-def _sandbox(call: RpcCall, config: Config, cwd: str) -> SandboxSession:
+def _policy(call: RpcCall, config: Config) -> SandboxPolicy | None:
+    """What the client wants the command to run under; None for what is configured."""
     policy = cast("SandboxPolicy | None", call.params.get("sandboxPolicy"))
     profile = cast("str | None", call.params.get("permissionProfile"))
     if profile is not None:
         check_profile(call.kernel, config, profile)
         policy = policy_of(profile)
-    return call.kernel.sandbox(config, cwd, policy=policy)
+    return policy
 
 
-def _command(call: RpcCall, config: Config, cwd: str) -> Command:
+def _command(call: RpcCall, config: Config, cwd: str, policy: SandboxPolicy | None) -> Command:
     params = call.params
-    environment = call.kernel.environment(config)
+    environment = call.kernel.environment(config, policy=policy)
     tty = bool(params.get("tty"))
     if tty:
         environment["TERM"] = "xterm-256color"
@@ -197,7 +200,7 @@ async def _spawn(call: RpcCall) -> Mapping[str, object]:
     try:
         config = await config_at(call, cwd)
         sandbox = call.kernel.sandbox(config, cwd, policy={"type": "dangerFullAccess"})
-        await _start(program, sandbox, _command(call, config, cwd))
+        await _start(program, sandbox, _command(call, config, cwd, None))
     except BaseException:
         shelf.remove(handle, program)
         raise
