@@ -50,6 +50,8 @@ _READS: Final = {
 }
 _PROGRAMS: Final = {
     "work.event_loop": "An event loop wakes up for threads and children.",
+}
+_SHARING: Final = {
     "work.process_pool": "A pool of processes works.",
     "work.shared_queue": "A queue between processes works.",
 }
@@ -73,6 +75,7 @@ WORK: Final[tuple[Probe, ...]] = (
     *_functions(_WRITES, _WRITING),
     *_functions(_READS, _BOTH),
     *_functions(_PROGRAMS, _EVERYWHERE),
+    *_functions(_SHARING, ("workspace-write", "network")),
     *_functions(_COMFORT, _EVERYWHERE, is_extra=True),
     Probe(
         "work.network",
