@@ -81,6 +81,7 @@ def podman():
     finally:
         podman("rmi", "--all", "--force")
         podman("unshare", "rm", "-rf", base / "user" / ".local")
+        podman("system", "migrate")  # ends the process that keeps its user namespace
         shutil.rmtree(base, ignore_errors=True)
 
 
