@@ -167,7 +167,7 @@ def changes(before: Mapping[str, object], after: Mapping[str, object]) -> list[s
 def _roots(stage: Stage) -> tuple[WritableRoot, ...]:
     workspace, extra = str(stage.workspace), str(stage.path / "extra")
     present, missing = stage.names
-    names = (*_PROTECTED, *_NESTED, present, ".agents")
+    names = (*_PROTECTED, *_NESTED, present, "linked-settings")
     return (
         WritableRoot(
             workspace,
@@ -242,7 +242,7 @@ def _make_template(path: Path, names: Names) -> None:
         (path / file).write_text(text, "utf-8")
     os.symlink("../outside", workspace / "link-folder")
     os.symlink("../outside/canary.txt", workspace / "link-file")
-    os.symlink("shared/agents", workspace / ".agents")
+    os.symlink("shared/agents", workspace / "linked-settings")
     for folder in (workspace, workspace / "nested", path / "extra"):
         _make_repository(folder)
     (workspace / ".git/hooks/post-commit").write_text("#!/bin/sh\n", "utf-8")

@@ -159,7 +159,7 @@ def _(place: Place) -> object:
 
 @attempt("protected.link")
 def _(place: Place) -> object:
-    link = place.in_workspace(".agents")
+    link = place.in_workspace("linked-settings")
     os.unlink(link)
     os.symlink(place.in_workspace("swap"), link)
 
