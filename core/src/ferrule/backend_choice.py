@@ -115,9 +115,7 @@ def choose_backend(
     raise _refusal(judged)
 
 
-def unconfined_backend(
-    manager: PluginManager, name: str, context: PluginContext
-) -> SandboxBackend:
+def unconfined_backend(manager: PluginManager, name: str, context: PluginContext) -> SandboxBackend:
     """Return the backend for commands that nothing confines.
 
     A configured one whose files are not this machine's stays the one: whoever works on another

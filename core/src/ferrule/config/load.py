@@ -143,11 +143,7 @@ def read_config(request: ConfigRequest, places: Places) -> LoadedConfig:
         str(project.root),
         is_trusted,
         layers,
-        changed.origins
-        | guarded.origins
-        | server_origins
-        | permissions.origins
-        | network_origins,
+        changed.origins | guarded.origins | server_origins | permissions.origins | network_origins,
         ignored,
         allowed_choices(rules) | permission_choices(rules),
         bound_origins(rules),
