@@ -75,13 +75,17 @@ class ClientProgram:
         self._listener = listener
         self._room = room
         self._process: Process | None = None
+        self._was_tried = anyio.Event()
         self._is_terminal = False
         self._was_ended = False
 
     async def start(self, sandbox: SandboxSession, command: Command) -> None:
         """Start it."""
         self._is_terminal = command.tty
-        self._process = await sandbox.spawn(command)
+        try:
+            self._process = await sandbox.spawn(command)
+        finally:
+            self._was_tried.set()
         if self._was_ended:
             self._process.kill()
 
@@ -116,19 +120,31 @@ class ClientProgram:
                 await self._room()
 
     async def write(self, data: bytes) -> None:
-        """Write to its input; raises `BrokenPipeError` where that is closed."""
-        if self._process is not None:
-            await self._process.write(data)
+        """Write to its input, once it runs.
 
-    def close_input(self) -> None:
+        Raises:
+            BrokenPipeError: The input is closed, or the program could not be started.
+        """
+        await self._was_tried.wait()
+        if self._process is None:
+            raise BrokenPipeError
+        await self._process.write(data)
+
+    async def close_input(self) -> None:
         """Let it read end of file."""
+        await self._was_tried.wait()
         if self._process is not None:
             self._process.close_input()
 
-    def resize(self, rows: int, columns: int) -> None:
+    async def resize(self, rows: int, columns: int) -> None:
         """Change the size of its terminal."""
+        await self._was_tried.wait()
         if self._process is not None:
             self._process.resize(rows, columns)
+
+    def give_up(self) -> None:
+        """Let nobody wait any longer for its start."""
+        self._was_tried.set()
 
     def end(self) -> None:
         """Kill it and everything it started."""

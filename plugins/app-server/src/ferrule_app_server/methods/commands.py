@@ -168,7 +168,7 @@ async def _write(call: RpcCall) -> Mapping[str, object]:
 
 
 async def _resize(call: RpcCall) -> Mapping[str, object]:
-    _resized(_commands.of(call.client).get(call.params["processId"]), call)
+    await _resized(_commands.of(call.client).get(call.params["processId"]), call)
     return {}
 
 
@@ -177,9 +177,9 @@ async def _terminate(call: RpcCall) -> Mapping[str, object]:
     return {}
 
 
-def _resized(program: ClientProgram, call: RpcCall) -> None:
+async def _resized(program: ClientProgram, call: RpcCall) -> None:
     size = cast("Mapping[str, int]", call.params["size"])
-    program.resize(size["rows"], size["cols"])
+    await program.resize(size["rows"], size["cols"])
 
 
 async def _spawn(call: RpcCall) -> Mapping[str, object]:
@@ -232,7 +232,7 @@ async def _write_process(call: RpcCall) -> Mapping[str, object]:
 
 
 async def _resize_process(call: RpcCall) -> Mapping[str, object]:
-    _resized(_processes.of(call.client).get(call.params["processHandle"]), call)
+    await _resized(_processes.of(call.client).get(call.params["processHandle"]), call)
     return {}
 
 

@@ -37,7 +37,8 @@ class ProgramShelf:
         self._named[name] = program
 
     def remove(self, name: str | None, program: ClientProgram) -> None:
-        """Forget a program that has ended."""
+        """Forget a program that has ended, or that never began."""
+        program.give_up()
         if name is None:
             self._unnamed.discard(program)
         else:
@@ -73,7 +74,7 @@ class ProgramShelf:
         except BrokenPipeError:
             raise RpcError("stdin is already closed") from None
         if params.get("closeStdin"):
-            program.close_input()
+            await program.close_input()
 
     async def aclose(self) -> None:
         """End every program; whoever waits for one learns of its end."""
