@@ -31,5 +31,5 @@ def secret_places(environ: Mapping[str, str], home: Path) -> tuple[str, ...]:
     """Return the canonical paths of the credential stores that exist."""
     user_home = environ.get("HOME") or os.path.expanduser("~")
     named = [os.path.join(user_home, name) for name in _IN_HOME]
-    named += [os.path.join(home, name) for name in ("auth.json", "mcp-auth")]
+    named += [os.path.join(home, name) for name in ("auth.json", "mcp-auth", "network/ca.key")]
     return tuple(dict.fromkeys(os.path.realpath(path) for path in named if os.path.exists(path)))

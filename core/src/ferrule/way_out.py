@@ -157,6 +157,13 @@ def with_door(command: Command, opened: OpenDoor) -> Command:
     return command._replace(env={**env, **opened.environment}, door=opened.door)
 
 
+def readable_by(policy: ResolvedPolicy, opened: OpenDoor) -> ResolvedPolicy:
+    """Let a command whose reading is bounded read what its door needs."""
+    if policy.readable_roots is None:
+        return policy
+    return policy._replace(readable_roots=(*policy.readable_roots, *opened.door.readable))
+
+
 def closed_after(launch: Launch, opened: OpenDoor) -> Launch:
     """Close a door when the command is gone, on whichever path."""
     inner = launch.cleanup

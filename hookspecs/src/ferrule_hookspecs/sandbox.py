@@ -100,10 +100,13 @@ class Door(NamedTuple):
             on this machine already.
         serve: Takes over the descriptor of a listening TCP socket in the command's own network;
             may be called from any thread, before the command starts.
+        readable: Files that the command's environment names. The kernel puts them among the
+            readable roots of its policy where reading is bounded.
     """
 
     port: int
     serve: Callable[[int], None]
+    readable: tuple[str, ...] = ()
 
 
 class Command(NamedTuple):

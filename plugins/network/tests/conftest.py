@@ -9,9 +9,11 @@ from ipaddress import ip_address
 
 import anyio
 import pytest
+from anyio.streams.tls import TLSListener
 
 from ferrule_network.addresses import reach_from
 from ferrule_network.gate import Gate
+from ferrule_network.interception import interception_of
 from ferrule_network.limits import Limits
 from ferrule_network.policy import Policy
 from ferrule_network.proxy import Proxy
@@ -141,24 +143,33 @@ async def exactly(stream, count):
 
 
 @asynccontextmanager
-async def open_world(*rules, names=None, local=("127.0.0.1",), ask=None, limits=None):
+async def open_world(
+    *rules, names=None, local=("127.0.0.1",), ask=None, limits=None, tls=None, opening=None
+):
+    """Open a world; with `tls` its origin speaks that.
+
+    With `opening`, a table `[network]` and an interceptor, tunnels are opened.
+    """
     origin = Origin()
     world = World(origin, names or {})
     async with (
         await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
         anyio.create_task_group() as group,
     ):
-        group.start_soon(listener.serve, origin.serve)
+        served = listener if tls is None else TLSListener(listener, tls, standard_compatible=False)
+        group.start_soon(served.serve, origin.serve)
         origin.port = listener.extra(anyio.abc.SocketAttribute.local_port)
         parsed = tuple(
             parse_rule(rule.replace("{port}", str(origin.port)), "test") for rule in rules
         )
+        table, interceptor = opening(origin.port) if opening else ({}, None)
         gate = Gate(
-            Settings(Policy(parsed), reach_from(list(local))),
+            Settings(Policy(parsed), reach_from(list(local)), interception_of(table)),
             world.audit,
             ask,
             world.resolve,
             limits or Limits(),
+            interceptor,
         )
         async with Proxy(gate) as proxy:
             world.proxy = proxy

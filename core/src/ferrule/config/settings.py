@@ -290,6 +290,24 @@ class Permissions(TypedDict, total=False):
     """Commands may trace processes of their own, as debuggers do."""
 
 
+class NetworkTls(TypedDict, total=False):
+    """Which tunnels the network proxy looks into."""
+
+    intercept: list[str]
+    """Hosts; needs `ferrule-network[tls]`."""
+
+
+class NetworkCredential(TypedDict, total=False):
+    """A header with a secret that the network proxy puts into requests to one host."""
+
+    host: str
+    header: str
+    value: str
+    """With `${NAME}` for a variable of Ferrule's environment."""
+    command: list[str]
+    """A program that prints what `${OUTPUT}` stands for."""
+
+
 class Network(TypedDict, total=False):
     """What commands may reach through the network proxy."""
 
@@ -301,6 +319,8 @@ class Network(TypedDict, total=False):
     only_presets: list[str]
     only_hosts: list[str]
     only_local_addresses: list[str]
+    tls: NetworkTls
+    credentials: list[NetworkCredential]
 
 
 class SkillChoice(TypedDict, total=False):

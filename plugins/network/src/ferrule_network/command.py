@@ -81,8 +81,8 @@ def _settings(host: Host) -> Settings:
 
 def _check(arguments: argparse.Namespace, host: Host) -> int:
     settings = _settings(host)
-    target = _target(arguments.url, arguments.method)
-    judgement = settings.policy.judge(target)
+    target = _target(arguments.url, arguments.method, settings)
+    judgement = settings.judge(target)
     decision, why = judgement.decision, judgement.why
     obstacle = _obstacle(target, settings, resolve=arguments.resolve) if decision != "deny" else ""
     if obstacle:
@@ -92,7 +92,7 @@ def _check(arguments: argparse.Namespace, host: Host) -> int:
     return EXIT_CODES[decision]
 
 
-def _target(url: str, method: str) -> Target:
+def _target(url: str, method: str, settings: Settings) -> Target:
     from ferrule_network.host import TargetError, split_authority
     from ferrule_network.rule import Target
 
@@ -101,9 +101,13 @@ def _target(url: str, method: str) -> Target:
         raise TargetError(f"{url!r} is no address; it begins with http://, https:// or socks5://")
     authority, slash, path = rest.partition("/")
     found, port = split_authority(authority, _PORTS[scheme])
-    if scheme == "http":
-        return Target(found, port, "http", method.upper(), slash + path.partition("?")[0])
-    return Target(found, port, "https" if scheme == "https" else "socks5_tcp")
+    if scheme == "socks5":
+        return Target(found, port, "socks5_tcp")
+    target = Target(found, port, "http" if scheme == "http" else "https")
+    if scheme == "https" and not settings.interception.covers(found):
+        return target
+    path = (slash + path).partition("?")[0].partition("#")[0]
+    return target._replace(method=method.upper(), path=path or "/")
 
 
 def _obstacle(target: Target, settings: Settings, *, resolve: bool) -> str:
@@ -127,9 +131,16 @@ def _obstacle(target: Target, settings: Settings, *, resolve: bool) -> str:
 
 
 def _list(arguments: argparse.Namespace, host: Host) -> int:
-    policy = _settings(host).policy
+    settings = _settings(host)
+    policy = settings.policy
     for rule in policy.rules:
         sys.stdout.write(f"{rule}  ({rule.place})\n")
+    for opened in settings.interception.hosts:
+        sys.stdout.write(f"intercept {opened.host}  ({opened.place})\n")
+    for secret in settings.interception.secrets:
+        sys.stdout.write(
+            f"inject {secret.header} host:{secret.where.host}  ({secret.where.place})\n"
+        )
     for flaw in policy.flaws:
         sys.stderr.write(f"warning: {flaw}\n")
     return 1 if policy.flaws else 0

@@ -21,7 +21,7 @@ from ferrule_network.gate import Gate
 from ferrule_network.network_log import NetworkLog, Subject
 from ferrule_network.proxy import Proxy
 from ferrule_network.settings import settings_of
-from ferrule_network.variables import proxy_variables
+from ferrule_network.variables import PLACEHOLDER, proxy_variables, trust_variables
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ferrule_network.audit import AuditEvent
     from ferrule_network.credentials import Credential
     from ferrule_network.gate import Asker, Question
+    from ferrule_network.interceptor import Interceptor
     from ferrule_network.rule import Target
 
 _STARTING_S = 20.0
@@ -48,6 +49,7 @@ class ProxyEgress:
         """
         self._context = context
         self._settings = settings_of(context)
+        self._interceptor, self._bundle = self._opening()
         self._log = NetworkLog(context.home)
         self._requests: dict[str, EgressRequest] = {}
         self._numbers = itertools.count(1)
@@ -74,9 +76,16 @@ class ProxyEgress:
         variables = proxy_variables(
             credential, self._port, serves_loopback=settings.reach.serves_loopback
         )
-        return CommandDoor(
+        if self._bundle:
+            variables |= trust_variables(self._bundle)
+        for secret in settings.interception.secrets:
+            variables |= dict.fromkeys(secret.variables, PLACEHOLDER)
+        door = CommandDoor(
             proxy, credential, self._port, variables, lambda: self._requests.pop(name, None)
         )
+        if self._bundle:
+            door.door = door.door._replace(readable=(self._bundle,))
+        return door
 
     async def aclose(self) -> None:
         """End the proxy with everything that is open."""
@@ -84,6 +93,20 @@ class ProxyEgress:
         if self._proxy is not None:
             with anyio.move_on_after(_STARTING_S):
                 await self._stopped.wait()
+
+    def _opening(self) -> tuple[Interceptor | None, str]:
+        """Make what opening tunnels needs, before any command runs; also the file it trusts."""
+        if not self._settings.interception.hosts:
+            return None, ""
+        from ferrule_network.interceptor import Interceptor
+
+        interceptor = Interceptor(self._context.home, self._context.environ)
+        try:
+            interceptor.prepare()
+        except FerruleError as error:
+            self._context.warn(f"no tunnel can be opened, so that those hosts are closed: {error}")
+            return interceptor, ""
+        return interceptor, str(interceptor.bundle)
 
     async def _running(self) -> Proxy:
         if self._done.is_set():
@@ -101,7 +124,8 @@ class ProxyEgress:
 
     async def _run(self) -> None:
         try:
-            async with Proxy(Gate(self._settings, self._record)) as proxy:
+            gate = Gate(self._settings, self._record, interceptor=self._interceptor)
+            async with Proxy(gate) as proxy:
                 self._port = await proxy.listen_tcp()
                 self._proxy = proxy
                 self._ready.set()

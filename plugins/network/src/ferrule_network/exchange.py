@@ -11,6 +11,7 @@ from ferrule_network.connection import BULK, Connection, Traffic
 
 if TYPE_CHECKING:
     from ferrule_network.host_stream import HostStream
+    from ferrule_network.interceptor import SecuredHost
     from ferrule_network.request_target import ProxyRequest
 
 _HOP_BY_HOP: Final = frozenset(
@@ -26,6 +27,7 @@ _HOP_BY_HOP: Final = frozenset(
         b"upgrade",
     }
 )
+_WEB_PORTS: Final = {"http": 80, "https": 443}
 _LOST: Final = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
 Headers = list[tuple[bytes, bytes]]
 
@@ -38,7 +40,9 @@ class Exchange:
         is_commands_fault: Whether what could not be read came from the command.
     """
 
-    def __init__(self, connection: Connection, command: h11.Connection, host: HostStream) -> None:
+    def __init__(
+        self, connection: Connection, command: h11.Connection, host: HostStream | SecuredHost
+    ) -> None:
         self.traffic = Traffic()
         self.is_commands_fault = False
         self._connection = connection
@@ -47,16 +51,22 @@ class Exchange:
         limit = connection.gate.limits.head_bytes
         self._host = h11.Connection(h11.CLIENT, max_incomplete_event_size=limit)
 
-    async def run(self, request: h11.Request, asked: ProxyRequest) -> None:
+    async def run(
+        self, request: h11.Request, asked: ProxyRequest, injected: Headers | None = None
+    ) -> None:
         """Send the request and stream the answer back.
+
+        Args:
+            request: As the command wrote it.
+            asked: What it means.
+            injected: Headers of the proxy's own, in place of what the command says there.
 
         Raises:
             h11.RemoteProtocolError: What the host or the command sent cannot be read.
         """
         self._connection.keep_going()
-        await self._to_host(
-            h11.Request(method=request.method, target=asked.path, headers=_request(request, asked))
-        )
+        headers = _request(request, asked, injected or [])
+        await self._to_host(h11.Request(method=request.method, target=asked.path, headers=headers))
         fault: Exception | None = None
         async with anyio.create_task_group() as group:
             group.start_soon(self._body, group.cancel_scope)
@@ -170,11 +180,14 @@ class Exchange:
             self._connection.keep_going()
 
 
-def _request(request: h11.Request, asked: ProxyRequest) -> Headers:
+def _request(request: h11.Request, asked: ProxyRequest, injected: Headers) -> Headers:
     """The headers for the host: its own name and the length are written anew."""
-    port = "" if asked.target.port == 80 else f":{asked.target.port}"
-    headers: Headers = [(b"Host", f"{asked.target.host}{port}".encode())]
-    headers += _end_to_end(request.headers.raw_items(), (b"host", b"content-length"))
+    target = asked.target
+    port = "" if target.port == _WEB_PORTS.get(target.protocol) else f":{target.port}"
+    headers: Headers = [(b"Host", f"{target.host}{port}".encode())]
+    replaced = (name.lower() for name, _ in injected)
+    headers += _end_to_end(request.headers.raw_items(), (b"host", b"content-length", *replaced))
+    headers += injected
     if asked.is_chunked:
         headers.append((b"Transfer-Encoding", b"chunked"))
     elif asked.length is not None:

@@ -23,6 +23,7 @@ from ferrule_network.limits import Limits
 
 if TYPE_CHECKING:
     from ferrule_network.credentials import Credential
+    from ferrule_network.interceptor import Interceptor
     from ferrule_network.policy import Judgement
     from ferrule_network.rule import Target
     from ferrule_network.settings import Settings
@@ -95,6 +96,7 @@ class Gate:
         ask: Answers where the policy wants approval; without it, nothing such is let through.
         resolve: Looks names up.
         limits: Bounds.
+        interceptor: Opens tunnels; without it, there are none to hosts that are intercepted.
     """
 
     settings: Settings
@@ -102,6 +104,11 @@ class Gate:
     ask: Asker | None = None
     resolve: Resolver = look_up
     limits: Limits = Limits()  # noqa: RUF009 - it is frozen
+    interceptor: Interceptor | None = None
+
+    def settings_for(self, credential: Credential) -> Settings:
+        """What counts for a command."""
+        return credential.settings or self.settings
 
     def record(self, event: AuditEvent) -> None:
         """Tell the audit; raises `AuditError` where it cannot write."""
@@ -119,8 +126,8 @@ class Gate:
             RefusedError: It is not allowed.
             UnreachableError: It is, and nobody answers.
         """
-        settings = credential.settings or self.settings
-        judgement = settings.policy.judge(target)
+        settings = self.settings_for(credential)
+        judgement = settings.judge(target)
         command = credential.command
         if judgement.decision == "deny":
             raise self._refused(command, target, judgement, judgement.why, judgement.kind)
@@ -160,7 +167,7 @@ class Gate:
         ask = credential.ask or self.ask
         if ask is None:
             return EgressAnswer(accepted=False, reason="nobody can be asked here")
-        about = str(target)
+        about = f"{target} {judgement.rule}"
         async with credential.asking.setdefault(about, anyio.Lock()):
             if about not in credential.answers:
                 question = Question(credential.command, target, judgement.rule, judgement.why)
@@ -185,7 +192,7 @@ class Gate:
         except (OSError, UnicodeError):
             found = ()
         if not 0 < len(found) <= _MOST_ADDRESSES:
-            raise self._failed(command, target, why)
+            raise self.failed(command, target, why)
         return list(dict.fromkeys(map(canonical_address, found)))
 
     async def _open(self, command: str, target: Target, addresses: Sequence[Address]) -> Way:
@@ -195,8 +202,9 @@ class Gate:
                     return Way(await connect_host(address, target.port), str(address))
             except (OSError, TimeoutError):
                 continue
-        raise self._failed(command, target, f"nobody answers at {addresses[0]}; try again later")
+        raise self.failed(command, target, f"nobody answers at {addresses[0]}; try again later")
 
-    def _failed(self, command: str, target: Target, why: str) -> UnreachableError:
+    def failed(self, command: str, target: Target, why: str) -> UnreachableError:
+        """Record that something allowed cannot be done, and make the error that says so."""
         self.record(AuditEvent("failed", command, target, "allow", reason=why))
         return UnreachableError(f"{target} is allowed, but {why}")

@@ -58,6 +58,8 @@ class Policy:
         if rule is None:
             if self.unknown == "ask":
                 return Judgement("ask", "", "no rule speaks for it", "ask")
+            if blind := next((each for each in self.rules if each.is_blind_to(target)), None):
+                return Judgement("deny", "", f"no rule allows it: {_blindness(blind)}")
             mend = f"to allow it, add {target.rule_text!r} to `rules` of [network] in config.toml"
             return Judgement("deny", "", f"no rule allows it; {mend}")
         if rule.decision == "allow" and self.flaws:
@@ -70,3 +72,10 @@ class Policy:
         if rule.decision == "ask":
             return Judgement("ask", str(rule), f"{where} wants approval{reason}", "ask")
         return Judgement("allow", str(rule), f"{where} allows it{reason}")
+
+
+def _blindness(rule: NetworkRule) -> str:
+    return (
+        f"{str(rule)!r} of {rule.place} speaks of methods or paths, which are not seen in a tunnel;"
+        " add the host to `intercept` of [network.tls] in config.toml"
+    )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import h11
 
 _ABSOLUTE: Final = re.compile(r"http://([^/?#]*)(/[^#]*|\?[^#]*|)", re.IGNORECASE)
+_ORIGIN: Final = re.compile(r"/[^#]*")
 _HTTPS: Final = re.compile(r"https://", re.IGNORECASE)
 _WEB_PORT: Final = 80
 
@@ -49,11 +50,7 @@ def read_request(request: h11.Request) -> ProxyRequest:
     Raises:
         TargetError: It has no single meaning.
     """
-    method = request.method.decode("ascii")
-    if not METHOD.fullmatch(method):
-        raise TargetError(f"{method[:40]!r} is no method; methods are words in capitals")
-    if request.http_version not in (b"1.0", b"1.1"):
-        raise TargetError("the proxy speaks HTTP/1.1; use that version")
+    method = _method(request)
     is_chunked, length = _framing(request)
     if method == "CONNECT":
         return _tunnel(request, is_chunked=is_chunked, length=length)
@@ -69,6 +66,24 @@ def read_request(request: h11.Request) -> ProxyRequest:
     path = found[2] if found[2].startswith("/") else f"/{found[2]}"
     target = Target(host, port, "http", method, path.partition("?")[0])
     return ProxyRequest(target, path.encode(), is_chunked, length)
+
+
+def read_opened(request: h11.Request, tunnel: Target) -> ProxyRequest:
+    """Understand a request that came through a tunnel which the proxy has opened.
+
+    Raises:
+        TargetError: It has no single meaning, or is for another host than the tunnel.
+    """
+    method = _method(request)
+    is_chunked, length = _framing(request)
+    found = None if method == "CONNECT" else _ORIGIN.fullmatch(request.target.decode("ascii"))
+    if found is None:
+        raise TargetError("within a tunnel, a request names a path that begins with /")
+    if len(_values(request, b"host")) != 1:
+        raise TargetError("within a tunnel, a request has one Host header")
+    _check_host(request, (tunnel.host.text, tunnel.port), tunnel.port)
+    target = tunnel._replace(method=method, path=found[0].partition("?")[0])
+    return ProxyRequest(target, request.target, is_chunked, length)
 
 
 def read_credential(request: h11.Request) -> tuple[str, str] | None:
@@ -91,6 +106,15 @@ def read_credential(request: h11.Request) -> tuple[str, str] | None:
         return None
     user, _, password = text.partition(":")
     return user, password
+
+
+def _method(request: h11.Request) -> str:
+    method = request.method.decode("ascii")
+    if not METHOD.fullmatch(method):
+        raise TargetError(f"{method[:40]!r} is no method; methods are words in capitals")
+    if request.http_version not in (b"1.0", b"1.1"):
+        raise TargetError("the proxy speaks HTTP/1.1; use that version")
+    return method
 
 
 def _tunnel(request: h11.Request, *, is_chunked: bool, length: bytes | None) -> ProxyRequest:

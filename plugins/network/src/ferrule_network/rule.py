@@ -15,6 +15,7 @@ from typing import Final, Literal, NamedTuple
 
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_network.host import Host, TargetError, canonical_host, canonical_port
+from ferrule_network.request_path import allows, is_pattern, restricts
 
 Decision = Literal["allow", "ask", "deny"]
 Protocol = Literal["http", "https", "socks5_tcp"]
@@ -37,6 +38,7 @@ _PROTOCOLS: Final = {
 _DEFAULT_PORTS: Final = {"http": (80,), "https": (443,), "": (80, 443)}
 METHOD: Final = re.compile(r"[A-Z][A-Z-]*")
 _ANY: Final = ("*", "**")
+_PARTS: Final = ("protocol", "host", "port", "method", "path", "because")
 
 
 class Target(NamedTuple):
@@ -45,9 +47,10 @@ class Target(NamedTuple):
     Attributes:
         host: Where.
         port: Which port.
-        protocol: `http` is a request that the proxy reads, `https` a tunnel by CONNECT.
+        protocol: `http` is a request that the proxy reads, `https` a tunnel by CONNECT, or a
+            request within one that the proxy opens.
         method: The method of a request that the proxy reads; empty for tunnels.
-        path: Its path without the query, for the record; empty for tunnels.
+        path: Its path without the query; empty for tunnels.
     """
 
     host: Host
@@ -61,9 +64,18 @@ class Target(NamedTuple):
         return f"{what} {self.host}:{self.port}"
 
     @property
+    def is_tunnel(self) -> bool:
+        """Whether nobody sees what is in it."""
+        return not self.method
+
+    @property
     def rule_text(self) -> str:
         """The smallest rule that allows it."""
-        return f"allow network protocol:{self.protocol} host:{self.host.text} port:{self.port}"
+        rule = f"allow network protocol:{self.protocol} host:{self.host.text} port:{self.port}"
+        if self.protocol != "https" or self.is_tunnel:
+            return rule
+        path = f" path:{self.path}" if is_pattern(self.path) and not {*self.path} & {*"\"'"} else ""
+        return f"{rule} method:{self.method}{path}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +88,7 @@ class NetworkRule:
         protocol: Which one; empty for any.
         ports: Which ones; none for the protocol's own where it allows, for all where it does not.
         methods: Which ones; none for any.
+        paths: Patterns of them; none for any.
         reason: Why, for whoever is asked or refused.
         place: Where the rule stands.
     """
@@ -85,6 +98,7 @@ class NetworkRule:
     protocol: str = ""
     ports: tuple[int, ...] = ()
     methods: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
     reason: str = ""
     place: str = ""
 
@@ -92,12 +106,16 @@ class NetworkRule:
         """Whether the rule speaks for a target."""
         if self.decision == "allow":
             return self._allows(target)
-        is_tunnel = target.protocol != "http"
         return (
             self.names(target.host)
             and (self.protocol in ("", target.protocol) or target.protocol == "socks5_tcp")
             and (not self.ports or target.port in self.ports)
-            and (not self.methods or is_tunnel or target.method in self.methods)
+            and (not self.methods or target.is_tunnel or target.method in self.methods)
+            and (
+                not self.paths
+                or target.is_tunnel
+                or any(restricts(path, target.path) for path in self.paths)
+            )
         )
 
     def _allows(self, target: Target) -> bool:
@@ -108,6 +126,18 @@ class NetworkRule:
             and self.protocol in ("", target.protocol)
             and target.port in ports
             and (not self.methods or target.method in self.methods)
+            and (not self.paths or any(allows(path, target.path) for path in self.paths))
+        )
+
+    def is_blind_to(self, target: Target) -> bool:
+        """Whether it would have to look into a tunnel to allow it."""
+        return (
+            self.decision == "allow"
+            and target.protocol == "https"
+            and target.is_tunnel
+            and self.protocol in ("", "https")
+            and bool(self.methods or self.paths)
+            and self.names(target.host)
         )
 
     def names(self, host: Host) -> bool:
@@ -125,6 +155,7 @@ class NetworkRule:
             f"host:{self.host}",
             *([f"port:{','.join(map(str, self.ports))}"] if self.ports else []),
             *([f"method:{','.join(self.methods)}"] if self.methods else []),
+            *([f"path:{','.join(self.paths)}"] if self.paths else []),
         ]
         return " ".join(parts)
 
@@ -148,8 +179,9 @@ def parse_rule(line: str, place: str) -> NetworkRule:
     options: dict[str, str] = {}
     for word in words[2:]:
         name, colon, value = word.partition(":")
-        if not colon or name not in ("protocol", "host", "port", "method", "because"):
-            raise _wrong(place, line, f"{word!r} is no host:, protocol:, port:, method:, because:")
+        if not colon or name not in _PARTS:
+            parts = ", ".join(f"{part}:" for part in _PARTS)
+            raise _wrong(place, line, f"{word!r} is none of {parts}")
         if name in options:
             raise _wrong(place, line, f"`{name}:` stands there twice")
         options[name] = value
@@ -164,11 +196,15 @@ def build_rule(decision: str, options: dict[str, str], place: str) -> NetworkRul
     protocol = options.get("protocol", "")
     if protocol and protocol not in _PROTOCOLS:
         raise _wrong(place, line, f"the protocol is one of {', '.join(_PROTOCOLS)}")
-    methods = tuple(options["method"].split(",")) if "method" in options else ()
+    methods, paths = (
+        tuple(options[name].split(",")) if name in options else () for name in ("method", "path")
+    )
     if not all(METHOD.fullmatch(method) for method in methods):
         raise _wrong(place, line, "methods are words in capitals such as GET,HEAD")
-    if methods and protocol not in ("", "http"):
-        raise _wrong(place, line, "methods are seen with protocol:http only, not inside of tunnels")
+    if not all(map(is_pattern, paths)):
+        raise _wrong(place, line, "paths are written plainly from / on, such as /v1/*")
+    if (methods or paths) and protocol.startswith("socks"):
+        raise _wrong(place, line, "methods and paths are not seen inside of SOCKS5 tunnels")
     try:
         ports = tuple(map(canonical_port, options["port"].split(","))) if "port" in options else ()
         host = _pattern(options.get("host", ""))
@@ -176,7 +212,8 @@ def build_rule(decision: str, options: dict[str, str], place: str) -> NetworkRul
         raise _wrong(place, line, str(error)) from None
     chosen = _DECISIONS[decision]
     reason = options.get("because", "")
-    return NetworkRule(chosen, host, _PROTOCOLS.get(protocol, ""), ports, methods, reason, place)
+    kind = _PROTOCOLS.get(protocol, "")
+    return NetworkRule(chosen, host, kind, ports, methods, paths, reason, place)
 
 
 def _pattern(written: str) -> str:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_network.addresses import Reach, reach_from
-from ferrule_network.policy import Policy
+from ferrule_network.interception import Interception, interception_of
+from ferrule_network.policy import Judgement, Policy
 from ferrule_network.presets import preset_rules
 from ferrule_network.rule import NetworkRule, build_rule, parse_rule
 from ferrule_network.rule_files import read_folders, rule_folders
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ferrule_hookspecs.plugins import PluginContext
-    from ferrule_network.rule import Decision
+    from ferrule_network.rule import Decision, Target
 
 
 class Settings(NamedTuple):
@@ -24,10 +25,22 @@ class Settings(NamedTuple):
     Attributes:
         policy: What is decided about hosts.
         reach: Which addresses may be connected to.
+        interception: Which tunnels are opened.
     """
 
     policy: Policy
     reach: Reach
+    interception: Interception = Interception()
+
+    def judge(self, target: Target) -> Judgement:
+        """Decide about a target; a host whose tunnels are opened has no others."""
+        if target.is_tunnel and self.interception.covers(target.host):
+            why = (
+                "`intercept` of [network.tls] names it, so that only https by CONNECT, which is"
+                " looked into, leads there"
+            )
+            return Judgement("deny", "", why, "interception")
+        return self.policy.judge(target)
 
 
 def settings_of(
@@ -53,8 +66,10 @@ def settings_of(
         *files.rules,
     ]
     reach = reach_from(_opened(table))
+    interception = interception_of(table)
     unknown: Decision = "ask" if table.get("unknown") == "ask" else "deny"
-    return Settings(Policy(tuple(found), files.flaws, unknown, _bounds(table)), reach)
+    policy = Policy(tuple(found), files.flaws, unknown, _bounds(table))
+    return Settings(policy, reach, interception)
 
 
 def _bounds(table: Mapping[str, object]) -> tuple[NetworkRule, ...] | None:

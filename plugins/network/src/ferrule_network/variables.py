@@ -31,8 +31,23 @@ _BY_HTTP_IN_CAPITALS: Final = (
     "DOCKER_HTTPS_PROXY",
     "PIP_PROXY",
 )
+_AUTHORITIES: Final = (
+    "SSL_CERT_FILE",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "GIT_SSL_CAINFO",
+    "PIP_CERT",
+    "CARGO_HTTP_CAINFO",
+    "AWS_CA_BUNDLE",
+    "DENO_CERT",
+    "NPM_CONFIG_CAFILE",
+    "npm_config_cafile",
+)
 _EXCEPTIONS: Final = ("NO_PROXY", "NPM_CONFIG_NOPROXY")
 _OWN_MACHINE: Final = "localhost,127.0.0.1,::1"
+PLACEHOLDER: Final = "put-in-by-the-network-proxy"
+"""What a command has in place of a secret, for programs that do not start without any."""
 _FLAGS: Final = {
     "NODE_USE_ENV_PROXY": "1",  # Node.js looks at the others only with it
     "ELECTRON_GET_USE_PROXY": "true",
@@ -60,3 +75,8 @@ def proxy_variables(credential: Credential, port: int, *, serves_loopback: bool)
         "FERRULE_NETWORK_SOCKS": credential.url("socks5h", address),
     }
     return {**named, **twins, **capitals, **_FLAGS, **own}
+
+
+def trust_variables(bundle: str) -> dict[str, str]:
+    """Name the file of authorities to a command."""
+    return dict.fromkeys(_AUTHORITIES, bundle)
