@@ -13,6 +13,7 @@ import sys
 import threading
 import zipfile
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 
@@ -286,7 +287,7 @@ def test_pip_installs_from_an_index_through_the_proxy(configured, turn, site, fe
     )
     site.pages[f"/files/{name}"] = wheel
     configured()
-    pip = f"{sys.executable} -m pip" if has_pip() else "python3 -m pip"
+    pip = f"{python_with_pip()} -m pip"
     index = f"http://127.0.0.1:{site.port}/simple/"
 
     (output,) = turn(
@@ -298,11 +299,13 @@ def test_pip_installs_from_an_index_through_the_proxy(configured, turn, site, fe
     assert "/simple/tinything/" in site.asked
 
 
-def has_pip():
-    finished = subprocess.run(
-        [sys.executable, "-m", "pip", "--version"], capture_output=True, check=False
-    )
-    return finished.returncode == 0
+def python_with_pip():
+    """An interpreter that has pip: that of the environment, or the one it was made from."""
+    for python in (sys.executable, f"{sys.base_prefix}/bin/python3", "/usr/bin/python3"):
+        call = [python, "-m", "pip", "--version"]
+        if Path(python).exists() and subprocess.run(call, capture_output=True).returncode == 0:
+            return python
+    pytest.skip("no interpreter here has pip")
 
 
 def tiny_wheel():
