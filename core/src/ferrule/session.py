@@ -168,16 +168,16 @@ class LiveSession:
             case "thread/shutdown":
                 self._begin_closing()
             case _:
-                self._edit(op)
+                await self._edit(op)
         return ""
 
-    def _edit(self, op: Op) -> None:
+    async def _edit(self, op: Op) -> None:
         """Take an operation that needs no turn."""
         match op["method"]:
             case "thread/rollback":
                 if self._turns.running is not None:
                     raise FerruleError("cannot roll back while a turn runs; interrupt it first")
-                self._edits.roll_back(op["params"]["numTurns"])
+                await self._edits.roll_back(op["params"], self._parts)
             case "thread/name/set":
                 self._edits.rename(op["params"]["name"])
             case "thread/inject_items":

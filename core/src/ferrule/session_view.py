@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from functools import partial
+from typing import TYPE_CHECKING, Final, cast
 
+import anyio
+
+from ferrule.containment import contained
 from ferrule.files import LocalFiles
 from ferrule.policy import resolve_policy
-from ferrule_hookspecs.errors import SandboxUnavailableError, SessionRefusedError
+from ferrule_hookspecs.errors import FerruleError, SandboxUnavailableError, SessionRefusedError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from ferrule.session_parts import SessionParts
     from ferrule_hookspecs.sandbox import (
         Capabilities,
@@ -21,6 +27,9 @@ if TYPE_CHECKING:
         SandboxBackend,
     )
     from ferrule_hookspecs.workspace_view import WorkspaceView
+
+_KEEPING_S: Final = 60.0
+_REWINDING_S: Final = 300.0
 
 
 async def open_view(parts: SessionParts, *, is_new: bool) -> None:
@@ -54,6 +63,60 @@ async def close_view(parts: SessionParts) -> None:
     view, parts.view = parts.view, None
     if view is not None:
         await view.aclose()
+
+
+async def keep_files(parts: SessionParts, turn_id: str) -> None:
+    """Have the view keep its files as they are before a turn; a failure is a warning."""
+    if parts.view is None:
+        return
+    from ferrule_hookspecs.workspace_view import RewindableView  # most sessions have no view
+
+    if not isinstance(parts.view, RewindableView):
+        return
+    try:
+        warning = await _in_thread(partial(parts.view.begin_turn, turn_id), _KEEPING_S)
+    except FerruleError as error:
+        warning = f"the files of this turn cannot be taken back later: {error}"
+    if warning:
+        parts.recorder.warning(warning)
+
+
+async def take_files_back(parts: SessionParts, turn_ids: Sequence[str]) -> None:
+    """Have the files of the view as they were before some turns, the last ones.
+
+    Raises:
+        FerruleError: They cannot be had.
+    """
+    if parts.view is None:
+        raise FerruleError(
+            "files are only taken back in a session with an overlay; begin the thread with"
+            " --overlay or overlay = true, or leave `files` out"
+        )
+    from ferrule_hookspecs.workspace_view import RewindableView  # most sessions have no view
+
+    if not isinstance(parts.view, RewindableView):
+        raise FerruleError(
+            "the plugin that offers this thread's view cannot take files back; leave `files` out"
+        )
+    if turn_ids:
+        warning = await _in_thread(partial(parts.view.rewind, turn_ids), _REWINDING_S)
+        if warning:
+            parts.recorder.warning(warning)
+
+
+async def _in_thread(call: Callable[[], str], limit_s: float) -> str:
+    """Call the view beside the event loop.
+
+    Raises:
+        FerruleError: It failed, or was not done in time.
+    """
+    from anyio import to_thread  # heavy, and only needed here
+
+    try:
+        with anyio.fail_after(limit_s), contained("the overlay"):
+            return await to_thread.run_sync(call, abandon_on_cancel=True)
+    except TimeoutError:
+        raise FerruleError(f"the overlay has not answered within {limit_s:.0f} s") from None
 
 
 class ViewedBackend:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from ferrule.transcript import read_context, read_history, read_user_texts, well_formed
+from ferrule.session_view import take_files_back
+from ferrule.transcript import read_context, read_history, read_turns, read_user_texts, well_formed
 from ferrule_hookspecs.errors import FerruleError
 
 if TYPE_CHECKING:
@@ -12,7 +13,9 @@ if TYPE_CHECKING:
 
     from ferrule.conversation import Conversation
     from ferrule.recorder import Recorder
+    from ferrule.session_parts import SessionParts
     from ferrule_hookspecs.history import HistoryItem
+    from ferrule_hookspecs.ops import RollbackParams
     from ferrule_hookspecs.store import ThreadStore
     from ferrule_hookspecs.threads import Thread
 
@@ -32,12 +35,19 @@ class ThreadEdits:
         self._conversation = conversation
         self._store = store
 
-    def roll_back(self, count: int) -> None:
-        """Take the last turns out of the history; no turn may run."""
+    async def roll_back(self, params: RollbackParams, parts: SessionParts) -> None:
+        """Take the last turns out of the history; no turn may run.
+
+        Files that are to be taken back come first, so that asking again completes what was cut off.
+        """
+        count = params["numTurns"]
         if count < 1:
             raise FerruleError(f"cannot roll back {count} turns; give a number of 1 or more")
         if self._store is None:
             raise FerruleError("an ephemeral thread cannot be rolled back")
+        if params.get("files"):
+            turns = read_turns(self._store.read(self._thread["id"]))
+            await take_files_back(parts, [turn["id"] for turn in turns[-count:]])
         self._recorder.record("event_msg", {"type": "rollback", "num_turns": count})
         records = self._store.read(self._thread["id"])
         self._conversation.items = read_history(records)

@@ -9,6 +9,7 @@ import anyio
 from ferrule.containment import FAULTS
 from ferrule.context import change_note, turn_context
 from ferrule.ids import uuid7
+from ferrule.session_view import keep_files
 from ferrule.turn import TurnLoop
 from ferrule.turn_failure import failure_of
 from ferrule_hookspecs.hooks import Notification
@@ -144,6 +145,7 @@ class TurnRunner:
             self._open(turn)
             if job.refusal is not None:
                 raise job.refusal
+            await keep_files(self._parts, turn.turn_id)
             async with anyio.create_task_group() as beside:
                 self._beside = beside
                 if job.command is not None:

@@ -111,14 +111,15 @@ class CompactStart(TypedDict):
 
 
 class RollbackParams(TypedDict):
-    """How many turns to take back, at least 1."""
+    """How many turns to take back, at least 1; `files` takes those of an overlay back as well."""
 
     threadId: str
     numTurns: int
+    files: NotRequired[bool | None]
 
 
 class Rollback(TypedDict):
-    """Take the last turns out of the history; files are not touched."""
+    """Take the last turns out of the history; files stay as they are unless `files` is set."""
 
     id: str
     method: Literal["thread/rollback"]

@@ -12,8 +12,10 @@ from pathlib import Path
 import anyio
 import pytest
 
+from ferrule_hookspecs.errors import SandboxUnavailableError
 from ferrule_hookspecs.plugins import PluginContext
 from ferrule_hookspecs.sandbox import Command, Launch, ResolvedPolicy, WritableRoot
+from ferrule_overlay import opening
 from ferrule_overlay.batches import Batches
 from ferrule_overlay.change import pending_changes
 from ferrule_overlay.opening import open_view
@@ -206,3 +208,13 @@ def random_orders():
 def worker():
     """The command line that follows orders in the current folder."""
     return lambda orders: (sys.executable, "-I", str(WORKER), orders)
+
+
+@pytest.fixture
+def no_overlay(monkeypatch):
+    """A machine on which overlays cannot be mounted."""
+
+    def refuse(roots):
+        raise SandboxUnavailableError("no overlays here")
+
+    monkeypatch.setattr(opening, "_check_mounts", refuse)

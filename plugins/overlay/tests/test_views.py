@@ -60,7 +60,7 @@ def test_a_session_that_is_killed_leaves_its_changes_and_no_process(case):
         " writable_roots=(conftest.WritableRoot(case.path),))\n"
         "view = conftest.open_view(case.context(), case.policy)\n"
         "case.run(view, ('sh', '-c', 'echo thread > file'))\n"
-        "print(view._holder.pid, flush=True); os.kill(os.getpid(), signal.SIGKILL)\n"
+        "print(view._mounts._holder.pid, flush=True); os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     here = str(Path(__file__).parent)
     argv = [sys.executable, "-c", script, here, case.path, str(case.home)]
@@ -77,8 +77,8 @@ def test_a_session_that_is_killed_leaves_its_changes_and_no_process(case):
 
 def test_a_command_is_refused_when_the_view_is_gone(case):
     view = open_view(case.context(), case.policy)
-    view._holder.kill()
-    view._holder.wait()
+    view._mounts._holder.kill()
+    view._mounts._holder.wait()
 
     with pytest.raises(SandboxUnavailableError, match="resume the thread"):
         view.launch(Launch(("/bin/true",), {}, "/"))
@@ -126,17 +126,6 @@ def test_names_that_options_of_a_mount_would_be_split_at_are_covered(make_case):
 
     assert not (case.workspace / "file").exists()
     assert case.apply().done == {"file"}
-
-
-@pytest.fixture
-def no_overlay(monkeypatch):
-    """A machine on which overlays cannot be mounted."""
-    from ferrule_overlay import opening
-
-    def refuse(roots):
-        raise SandboxUnavailableError("no overlays here")
-
-    monkeypatch.setattr(opening, "_check_mounts", refuse)
 
 
 def test_a_copy_serves_where_no_overlay_can_be_mounted(case, snapshot, no_overlay):

@@ -122,7 +122,8 @@ async def _revert(call: RpcCall) -> Mapping[str, object]:
 async def _take_back(call: RpcCall, count: int) -> Mapping[str, object]:
     live, server = thread_of(call), server_of(call)
     kept = max(0, len(live.turns()) - count)
-    await _perform(live, "thread/rollback", numTurns=count)
+    files = bool(call.params.get("files"))
+    await _perform(live, "thread/rollback", numTurns=count, files=files)
     live.timeline.reset(kept)
     thread = live.describe()
     if not thread["ephemeral"]:

@@ -245,15 +245,17 @@ class NameParams(ThreadIdParams):
 
 
 class RollbackParams(ThreadIdParams):
-    """Parameters of `thread/rollback`."""
+    """Parameters of `thread/rollback`; `files` is our own."""
 
     numTurns: int
+    files: NotRequired[bool | None]
 
 
 class RevertParams(ThreadIdParams):
     """Parameters of `thread/revert`."""
 
     beforeTurnId: str
+    files: NotRequired[bool | None]
 
 
 class GitInfoParams(TypedDict):

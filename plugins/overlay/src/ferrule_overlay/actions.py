@@ -10,7 +10,9 @@ from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.host import ConfigRequest
 from ferrule_overlay.batches import Batches
 from ferrule_overlay.change import pending_changes
-from ferrule_overlay.output import Facts, nothing, show, show_log, tell
+from ferrule_overlay.mounts import Mounts
+from ferrule_overlay.output import Facts, nothing, show, show_log, tell, tell_undo
+from ferrule_overlay.rewinding import Rewinds
 from ferrule_overlay.selection import Selection, absolute
 from ferrule_overlay.shelf import Shelf, stored_threads
 from ferrule_overlay.taking_over import Result, apply, discard, rollback
@@ -125,6 +127,23 @@ def _rollback(arguments: argparse.Namespace, host: Host, shelf: Shelf) -> int:
     return tell(shelf, "taken back", result, as_json=arguments.json)
 
 
+def _rewind(arguments: argparse.Namespace, host: Host, shelf: Shelf) -> int:
+    with _opened(shelf) as batches:
+        batches.recover()
+        rewinds = Rewinds(shelf)
+        with Mounts(shelf) as mounts:
+            if arguments.undo:
+                rewound = rewinds.undo(mounts.trees)
+            else:
+                rewound = rewinds.back(arguments.turns, mounts.trees)
+        rewinds.release()
+    result = Result(0, rewound.done, rewound.left)
+    code = tell(shelf, "as it was", result, as_json=arguments.json)
+    if not arguments.json:
+        tell_undo(shelf)
+    return code
+
+
 def _forget(arguments: argparse.Namespace, host: Host, shelf: Shelf) -> int:
     with _opened(shelf) as batches:
         batches.recover()
@@ -147,6 +166,7 @@ def _opened(shelf: Shelf) -> Generator[Batches]:
     """Work on a shelf with everybody else kept out."""
     lock = shelf.lock()
     try:
+        Rewinds(shelf).settle()
         yield Batches(shelf)
     finally:
         os.close(lock)
@@ -157,6 +177,7 @@ _ACTIONS: Final[Mapping[str, Callable[[argparse.Namespace, Host, Shelf], int]]] 
     "apply": _apply,
     "discard": _discard,
     "rollback": _rollback,
+    "rewind": _rewind,
     "log": _log,
     "forget": _forget,
 }

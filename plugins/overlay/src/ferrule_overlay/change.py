@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from ferrule_overlay.checkpoints import has_earlier_files
 from ferrule_overlay.tree import Entry, same
 
 if TYPE_CHECKING:
@@ -53,7 +54,9 @@ def pending_changes(shelf: Shelf) -> list[Change]:
 
 def forget(shelf: Shelf) -> bool:
     """Remove what is kept of a thread that has changed nothing; tells whether that was so."""
-    if pending_changes(shelf) or os.path.isdir(os.path.join(shelf.path, "batches")):
+    if pending_changes(shelf) or has_earlier_files(shelf):
+        return False
+    if os.path.isdir(os.path.join(shelf.path, "batches")):
         return False
     shelf.remove()
     return True

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ferrule_hookspecs.host import Host
 
-_ACTIONS: Final = ("show", "apply", "discard", "rollback", "log", "forget")
+_ACTIONS: Final = ("show", "apply", "discard", "rollback", "rewind", "log", "forget")
 _ABOUT: Final = """\
 Shows what a session that ran with --overlay changed in its view of the workspace, and takes it
 over: all of it, single files or single hunks. THREAD is an id, the beginning of one or a name;
@@ -28,6 +28,8 @@ actions:
   apply     take changes over into the workspace
   discard   forget changes: --all, or some by --file
   rollback  take back the last batch that was applied, or the one of --batch
+  rewind    have the pending changes as they were when the last turn began, or --turns N
+            turns ago; --undo has them again as they were before the last rewind
   log       list the batches
   forget    remove all that is kept of a thread: nothing can be taken back any more
 
@@ -49,6 +51,8 @@ class ChangesCommand:
         "--ours",
         "--all",
         "--batch",
+        "--turns",
+        "--undo",
         "--json",
         "--help",
     )
@@ -90,6 +94,8 @@ def _parsed(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--ours", **path, help="keep the workspace's version")
     parser.add_argument("--all", action="store_true", help="with discard: everything")
     parser.add_argument("--batch", type=int, metavar="N", help="with rollback: another batch")
+    parser.add_argument("--turns", type=int, metavar="N", help="with rewind: so many turns")
+    parser.add_argument("--undo", action="store_true", help="with rewind: the other way")
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_intermixed_args(list(argv))
     words = arguments.words
@@ -99,6 +105,11 @@ def _parsed(argv: Sequence[str]) -> argparse.Namespace:
         parser.error(f"unexpected argument {words[0]!r}")
     if arguments.action == "discard" and not (arguments.all or arguments.file):
         parser.error("say what to discard: --all, or --file PATH")
+    if arguments.action != "rewind" and (arguments.turns is not None or arguments.undo):
+        parser.error("--turns and --undo belong to 'rewind'")
+    if arguments.undo and arguments.turns is not None:
+        parser.error("--undo takes the last rewind back as a whole, without --turns")
+    arguments.turns = 1 if arguments.turns is None else arguments.turns
     if arguments.hunk and (arguments.action != "apply" or len(arguments.file) != 1):
         parser.error("--hunk belongs to 'apply' with one --file")
     return arguments

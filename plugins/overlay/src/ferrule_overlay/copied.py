@@ -15,7 +15,7 @@ from ferrule_overlay.base import Base
 from ferrule_overlay.tree import Entry, Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 MOST_BYTES: Final = 4 * 1024**3
 MOST_ENTRIES: Final = 500_000
@@ -64,6 +64,12 @@ class CopiedLayer:
             else:
                 found[path] = self.tree.look(path)
         return found
+
+    def changed(self) -> Iterator[os.stat_result]:
+        """The status of everything that the layer has of its own, without looking into it."""
+        for path, status in self.tree.walk():
+            if self._made.has_drifted(path):
+                yield status
 
     def drop(self, paths: Iterable[str]) -> None:
         """Have the view show the workspace at these paths again."""

@@ -13,7 +13,7 @@ from ferrule_overlay.tree import Entry
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-BatchKind = Literal["apply", "rollback"]
+BatchKind = Literal["apply", "rollback", "rewind"]
 
 
 class Transition(NamedTuple):
@@ -39,7 +39,7 @@ class Batch(NamedTuple):
         number: From 1.
         kind: What it does.
         transitions: Its plan.
-        of: The batch that a rollback takes back; 0 for none.
+        of: The batch that a rollback takes back, the checkpoint a rewind goes to; 0 for none.
         made_at: In seconds since 1970.
         done: What was brought to its new state; None while the batch has not ended.
         left: What was not, and why.
@@ -97,7 +97,7 @@ class Journal:
             number,
             plan["kind"],
             [
-                Transition(root, path, _entry(before), _entry(after))
+                Transition(root, path, entry_of(before), entry_of(after))
                 for root, path, before, after in plan["transitions"]
             ],
             plan["of"],
@@ -115,7 +115,8 @@ class Journal:
         return os.path.join(self._path, f"{number:06}.{what}")
 
 
-def _entry(row: list[object] | None) -> Entry | None:
+def entry_of(row: list[object] | None) -> Entry | None:
+    """Read what a path stands for from its row in a stored file."""
     if row is None:
         return None
     kind, mode, digest, size, owner = row

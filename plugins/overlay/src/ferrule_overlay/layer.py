@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    import os
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ferrule_overlay.tree import Entry, Tree
 
@@ -20,6 +21,10 @@ class Layer(Protocol):
 
     def touched(self) -> Mapping[str, Entry | None]:
         """What the view has at each path that it may have changed; None where it has nothing."""
+        ...
+
+    def changed(self) -> Iterator[os.stat_result]:
+        """The status of everything that the layer has of its own, without looking into it."""
         ...
 
     def drop(self, paths: Iterable[str]) -> None:

@@ -12,6 +12,7 @@ from ferrule_overlay.batches import Batches
 from ferrule_overlay.change import pending_changes
 from ferrule_overlay.copied import CopiedLayer
 from ferrule_overlay.mounted import MountedView
+from ferrule_overlay.rewinding import Rewinds
 from ferrule_overlay.shelf import Shelf
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def _opened(
     lock = shelf.lock()
     try:
         Batches(shelf).recover()
+        Rewinds(shelf).settle()
         changes = pending_changes(shelf)
         if changes:
             _go_on(shelf, policy.cwd)

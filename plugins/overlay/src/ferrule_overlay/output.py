@@ -96,6 +96,11 @@ def tell(shelf: Shelf, what: str, result: Result, *, as_json: bool) -> int:
     return 1 if result.left else 0
 
 
+def tell_undo(shelf: Shelf) -> None:
+    """Say how files that were taken back are had again."""
+    _print(f"undo it with: ferrule changes rewind --undo {shelf.thread_id}")
+
+
 def show_log(shelf: Shelf, batches: Sequence[Batch], *, as_json: bool) -> None:
     """Print the batches of a thread."""
     rows = [

@@ -1,8 +1,9 @@
 """What is kept of one thread's view: `$FERRULE_HOME/overlays/THREAD`.
 
 `about.json` says which folders are covered and how, `lock` is held by a session or a command that
-works on it, `objects` and `batches` belong to what was applied, and a numbered folder for each
-covered one holds `base.json`, `upper` (what the view changed), `work` and `below` (see `mount.py`).
+works on it, `objects` and `batches` belong to what was applied, `checkpoints` and `rewinds` to
+going back by turns, and a numbered folder for each covered one holds `base.json`, `upper` (what the
+view changed), `work` and `below` (see `opening.py`).
 """
 
 from __future__ import annotations

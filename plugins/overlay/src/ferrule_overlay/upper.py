@@ -59,6 +59,11 @@ class UpperLayer:
                     found.update(dict.fromkeys(self._hidden(path)))
         return found
 
+    def changed(self) -> Iterator[os.stat_result]:
+        """The status of everything that the layer has of its own, without looking into it."""
+        for _, status in self.tree.walk():
+            yield status
+
     def drop(self, paths: Iterable[str]) -> None:
         """Have the view show the workspace at these paths again."""
         for path in sorted(paths, key=lambda path: path.count("/"), reverse=True):
