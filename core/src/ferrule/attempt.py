@@ -13,7 +13,7 @@ from ferrule.permissions import NOTHING, merged, widened
 from ferrule.policy import resolve_policy
 from ferrule.session_view import in_view
 from ferrule.settling import CHANGING, STARTS
-from ferrule.way_out import closed_after, readable_by, with_door
+from ferrule.way_out import closed_after, policy_at, with_door
 from ferrule_hookspecs.errors import SandboxUnavailableError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class BoundSandbox:
         if opened is None:
             return self._backend.prepare(self.policy, command)
         try:
-            policy = readable_by(self.policy, opened)
+            policy = policy_at(self.policy, opened)
             return closed_after(self._backend.prepare(policy, with_door(command, opened)), opened)
         except BaseException:
             opened.close()

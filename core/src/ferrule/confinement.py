@@ -107,7 +107,7 @@ class Confinement:
         command: Command,
         tell: Callable[[EgressFact], None] | None,
     ) -> Generator[Launch]:
-        from ferrule.way_out import Origin, WayOut, closed_after, readable_by, with_door
+        from ferrule.way_out import Origin, WayOut, closed_after, policy_at, with_door
 
         context = self.context._replace(runtime=runtime)
         way_out = WayOut(lambda: self.manager.hooks, context, context.warn)
@@ -123,7 +123,7 @@ class Confinement:
             if opened is None:
                 yield self.backend.prepare(self.policy, command)
             else:
-                policy = readable_by(self.policy, opened)
+                policy = policy_at(self.policy, opened)
                 launch = self.backend.prepare(policy, with_door(command, opened))
                 yield closed_after(launch, _ThreadDoor(opened, portal))
         finally:

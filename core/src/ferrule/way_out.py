@@ -14,6 +14,7 @@ import anyio
 from ferrule.containment import contained
 from ferrule_hookspecs.egress import EgressRequest
 from ferrule_hookspecs.errors import SandboxUnavailableError
+from ferrule_hookspecs.evaluator import is_inside
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -157,11 +158,16 @@ def with_door(command: Command, opened: OpenDoor) -> Command:
     return command._replace(env={**env, **opened.environment}, door=opened.door)
 
 
-def readable_by(policy: ResolvedPolicy, opened: OpenDoor) -> ResolvedPolicy:
-    """Let a command whose reading is bounded read what its door needs."""
-    if policy.readable_roots is None:
-        return policy
-    return policy._replace(readable_roots=(*policy.readable_roots, *opened.door.readable))
+def policy_at(policy: ResolvedPolicy, opened: OpenDoor) -> ResolvedPolicy:
+    """Let a command read what its door needs, and not what its door keeps."""
+    door, shown = opened.door, policy.readable_roots
+    kept = door.unreadable
+    if shown is not None:
+        roots = (*shown, *(root.path for root in policy.writable_roots))
+        kept = tuple(path for path in kept if any(is_inside(path, root) for root in roots))
+        shown = (*shown, *door.readable)
+    denied = tuple(dict.fromkeys((*policy.deny_read, *kept)))
+    return policy._replace(readable_roots=shown, deny_read=denied)
 
 
 def closed_after(launch: Launch, opened: OpenDoor) -> Launch:

@@ -102,11 +102,13 @@ class Door(NamedTuple):
             may be called from any thread, before the command starts.
         readable: Files that the command's environment names. The kernel puts them among the
             readable roots of its policy where reading is bounded.
+        unreadable: Files that the command must not read; the kernel puts them into its policy.
     """
 
     port: int
     serve: Callable[[int], None]
     readable: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
 
 
 class Command(NamedTuple):

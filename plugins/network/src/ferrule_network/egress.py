@@ -84,7 +84,8 @@ class ProxyEgress:
             proxy, credential, self._port, variables, lambda: self._requests.pop(name, None)
         )
         if self._bundle:
-            door.door = door.door._replace(readable=(self._bundle,))
+            key = os.path.join(os.path.dirname(self._bundle), "ca.key")
+            door.door = door.door._replace(readable=(self._bundle,), unreadable=(key,))
         return door
 
     async def aclose(self) -> None:
@@ -106,7 +107,7 @@ class ProxyEgress:
         except FerruleError as error:
             self._context.warn(f"no tunnel can be opened, so that those hosts are closed: {error}")
             return interceptor, ""
-        return interceptor, str(interceptor.bundle)
+        return interceptor, os.path.realpath(interceptor.bundle)
 
     async def _running(self) -> Proxy:
         if self._done.is_set():
