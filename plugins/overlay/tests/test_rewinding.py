@@ -274,3 +274,14 @@ def test_a_killed_rewind_is_completed_by_the_next_command(filled, talk, tmp_path
         assert changes(filled) == goal, last
         assert not rewind(filled).left
         assert changes(filled) == start, last
+
+
+def test_a_killed_rewind_is_completed_when_the_thread_is_opened(filled, talk):
+    with talk(filled) as session:
+        first = session.turn("t1", FIRST)
+        session.turn("t2", SECOND)
+    planned = 3  # kept, planned, and one step more
+    assert run(filled, "back", planned).returncode == -signal.SIGKILL
+
+    with talk(filled) as session:
+        assert session.files() == first

@@ -32,6 +32,9 @@ for name in ("kept", "gone", "d/in", "d/other"):
 print(who.split())
 view = conftest.open_view(case.context(), case.policy)
 print(pathlib.Path(f"{view.root}{case.path}/kept").read_text().strip())
+turn = view.begin_turn("t1")
+case.run(view, ("sh", "-ec", "echo later > kept; rm -r new; mkdir new; echo back > gone"))
+print([turn, view.rewind(["t1"])])
 anyio.run(view.aclose)
 print(case.shelf.about.mechanism, sorted(case.pending()), (case.workspace / "gone").exists())
 case.discard(files=["d/in"])
@@ -69,6 +72,7 @@ def told(finished):
 
 EXPECTED = [
     "thread",
+    "['', '']",
     "overlayfs ['d', 'd/in', 'd/other', 'gone', 'kept', 'new', 'new/x'] True",
     "['in\\n']",
     "{} ['d', 'd/in', 'kept', 'new', 'new/x']",
