@@ -14,6 +14,20 @@ rules = [
 ]
 """
 
+OPENED = """
+[network]
+rules = [
+    "allow network protocol:https host:api.test method:GET path:/v1/*",
+    "allow network protocol:https host:closed.test path:/v1/*",
+]
+[network.tls]
+intercept = ["api.test"]
+[[network.credentials]]
+host = "api.test"
+header = "Authorization"
+value = "Bearer ${TOKEN}"
+"""
+
 
 @pytest.mark.parametrize(
     ("url", "code", "said"),
@@ -48,3 +62,31 @@ def test_a_project_cannot_open_the_network(run_ferrule, ferrule_home):
     trust = f'[projects."{ferrule_home.workspace}"]\ntrust_level = "trusted"\n'
     (ferrule_home.path / "config.toml").write_text(trust)
     assert run_ferrule("network", "check", "https://pypi.org/").returncode == 11
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["https://api.test/v1/x?y"], 0, "GET api.test:443 is allowed: the rule"),
+        (["https://api.test/v1/x", "--method", "post"], 11, "method:POST path:/v1/x"),
+        (["https://api.test/v1/../x"], 11, "GET api.test:443 is refused: no rule allows it"),
+        (["socks5://api.test:443"], 11, "`intercept` of [network.tls] names it"),
+        (["https://closed.test/v1/x"], 11, "add the host to `intercept` of [network.tls]"),
+    ],
+)
+def test_decisions_about_paths_are_explained(run_ferrule, ferrule_home, words, code, said):
+    ferrule_home.configure(tables=OPENED)
+
+    finished = run_ferrule("network", "check", *words)
+
+    assert finished.returncode == code, finished.stderr
+    assert said in finished.stdout
+
+
+def test_what_is_opened_and_put_in_is_listed(run_ferrule, ferrule_home):
+    ferrule_home.configure(tables=OPENED)
+
+    finished = run_ferrule("network", "list")
+
+    assert "intercept api.test  (intercept of [network.tls])" in finished.stdout
+    assert "inject Authorization host:api.test  ([[network.credentials]])" in finished.stdout

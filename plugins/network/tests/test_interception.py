@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from ferrule_hookspecs.egress import EgressAnswer
+from ferrule_network.authority import Authority
 from ferrule_network.interceptor import Interceptor
 from ferrule_network.network_log import NetworkLog, Subject
 
@@ -26,6 +27,10 @@ pytestmark = pytest.mark.anyio
 API = "allow network protocol:https host:api.test port:{port} path:/v1/*"
 SECRET = "s3cret-of-the-host"
 NAMES = {"api.test": ["127.0.0.1"], "other.test": ["127.0.0.1"]}
+
+
+def identifier(key):
+    return x509.SubjectKeyIdentifier.from_public_key(key.public_key())
 
 
 def make_certificate(name, issuer=None, *, days=30):
@@ -43,6 +48,19 @@ def make_certificate(name, issuer=None, *, days=30):
         .not_valid_after(now + datetime.timedelta(days=days))
         .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(identifier(key), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(
+                identifier(issuer.key if issuer else key)
+            ),
+            critical=False,
+        )
+        .add_extension(
+            x509.KeyUsage(
+                True, False, False, False, False, issuer is None, issuer is None, False, False
+            ),
+            critical=True,
+        )
     )
     certificate = builder.sign(issuer.key if issuer else key, hashes.SHA256())
     return SimpleNamespace(
@@ -77,7 +95,10 @@ def opened(network, tmp_path, authority):
         interceptor = Interceptor(home, {"SSL_CERT_FILE": str(file), **(environ or {})})
 
         def opening(port):
-            entries = [{**entry, "host": f"{entry['host']}:{port}"} for entry in credentials]
+            entries = [
+                {**entry, "host": entry["host"].replace("{port}", str(port))}
+                for entry in credentials
+            ]
             return {"tls": {"intercept": ["api.test"]}, "credentials": entries}, interceptor
 
         tls = serving(tmp_path, made or make_certificate("api.test", authority))
@@ -206,7 +227,9 @@ async def test_a_long_answer_arrives_whole(opened):
 
 
 async def test_a_secret_is_put_in_and_the_command_never_has_it(opened):
-    credentials = [{"host": "api.test", "header": "Authorization", "value": "Bearer ${TOKEN}"}]
+    credentials = [
+        {"host": "api.test:{port}", "header": "Authorization", "value": "Bearer ${TOKEN}"}
+    ]
     async with (
         opened(API, credentials=credentials, environ={"TOKEN": SECRET}) as world,
         client(world, headers={"Authorization": "Bearer placeholder"}) as http,
@@ -224,8 +247,25 @@ async def test_a_secret_is_put_in_and_the_command_never_has_it(opened):
     assert SECRET not in (world.home / "log" / "network.jsonl").read_text()
 
 
+async def test_a_secret_for_another_port_is_left_out(opened):
+    credentials = [
+        {"host": f"api.test:{port}", "header": header, "value": "${TOKEN}"}
+        for port, header in (("{port}", "X-Own"), ("1", "X-Other"))
+    ]
+    async with (
+        opened(API, credentials=credentials, environ={"TOKEN": SECRET}) as world,
+        client(world) as http,
+    ):
+        await http.get(url(world, "/v1/x"))
+
+    assert b"X-Own" in world.origin.heads[0]
+    assert b"X-Other" not in world.origin.heads[0]
+
+
 async def test_a_program_can_print_the_secret(opened):
-    credentials = [{"host": "api.test", "header": "X-Key", "command": ["printf", "%s\\n", SECRET]}]
+    credentials = [
+        {"host": "api.test:{port}", "header": "X-Key", "command": ["printf", "%s\\n", SECRET]}
+    ]
     async with opened(API, credentials=credentials) as world, client(world) as http:
         await http.get(url(world, "/v1/x"))
 
@@ -243,7 +283,7 @@ async def test_a_program_can_print_the_secret(opened):
     ids=["missing", "two lines", "failing", "no program"],
 )
 async def test_without_its_secret_nothing_is_sent(opened, entry, environ, why):
-    credentials = [{"host": "api.test", "header": "Authorization", **entry}]
+    credentials = [{"host": "api.test:{port}", "header": "Authorization", **entry}]
     async with (
         opened(API, credentials=credentials, environ=environ) as world,
         client(world) as http,
@@ -341,7 +381,7 @@ async def test_a_host_that_does_not_show_who_it_is_gets_nothing(opened, authorit
         "other name": lambda: make_certificate("evil.test", authority),
         "expired": lambda: make_certificate("api.test", authority, days=-1),
     }[fault]()
-    credentials = [{"host": "api.test", "header": "Authorization", "value": "${TOKEN}"}]
+    credentials = [{"host": "api.test:{port}", "header": "Authorization", "value": "${TOKEN}"}]
     async with (
         opened(API, made=made, credentials=credentials, environ={"TOKEN": SECRET}) as world,
         client(world) as http,
@@ -357,7 +397,7 @@ async def test_a_host_that_does_not_show_who_it_is_gets_nothing(opened, authorit
 async def test_tunnels_to_other_hosts_stay_as_they_are(opened, authority):
     rule = "allow network protocol:https host:other.test port:{port}"
     made = make_certificate("other.test", authority)
-    credentials = [{"host": "api.test", "header": "Authorization", "value": "${TOKEN}"}]
+    credentials = [{"host": "api.test:{port}", "header": "Authorization", "value": "${TOKEN}"}]
     async with (
         opened(rule, made=made, credentials=credentials, environ={"TOKEN": SECRET}) as world,
         within(world, "other.test") as stream,
@@ -429,6 +469,21 @@ async def test_the_authority_is_made_once_and_its_key_is_its_owner_s(opened, tmp
     key = tmp_path / "home" / "network" / "ca.key"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     assert b"PRIVATE KEY" not in world.bundle.read_bytes()
+
+
+async def test_processes_that_begin_at_the_same_time_have_one_authority(tmp_path):
+    made = []
+
+    def make():
+        made.append(Authority(tmp_path).pem)
+
+    async with anyio.create_task_group() as group:
+        for _ in range(8):
+            group.start_soon(anyio.to_thread.run_sync, make)
+
+    assert len(made) == 8
+    assert len(set(made)) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ca.key", "ca.pem"]
 
 
 @pytest.mark.parametrize("fault", ["damaged", "readable"])

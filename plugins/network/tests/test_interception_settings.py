@@ -120,6 +120,7 @@ def test_a_secret_goes_to_its_host_and_port_only(settings, host, target, wanted)
 
     assert bool(found.interception.secrets_for(about)) is wanted
     assert found.interception.secrets_for(about._replace(method="")) == []
+    assert found.interception.secrets_for(about._replace(method="TRACE")) == []
     assert found.interception.secrets_for(about._replace(protocol="http")) == []
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ferrule_network.rule import Target
 
 _STARTING_S = 20.0
+_LONGEST_PATH = 200
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -192,9 +193,17 @@ def _asker(ask: Callable[[EgressQuestion], Awaitable[EgressAnswer]]) -> Asker:
         if not is_ruled and _DEFAULT_PORTS.get(access.protocol) == access.port:
             # What asks by a rule would go on to ask: the strictest rule counts.
             amendments = (Amendment("network_host", (access.protocol, access.host)),)
-        return await ask(EgressQuestion(access, question.reason, is_ruled, amendments))
+        return await ask(EgressQuestion(access, _reason(question), is_ruled, amendments))
 
     return answer
+
+
+def _reason(question: Question) -> str:
+    """Why somebody is asked, and what for where the proxy has read it within a tunnel."""
+    target = question.target
+    if target.protocol != "https" or target.is_tunnel:
+        return question.reason
+    return f"{question.reason} ({target.method} {target.path[:_LONGEST_PATH]})"
 
 
 def _access(target: Target) -> HostAccess:

@@ -33,8 +33,8 @@ class Interception(NamedTuple):
         return any(rule.names(host) for rule in self.hosts)
 
     def secrets_for(self, target: Target) -> list[HostSecret]:
-        """The headers that a request which the proxy has read is given."""
-        if target.is_tunnel or not self.covers(target.host):
+        """The headers that a request which the proxy has read is given; `TRACE` would echo them."""
+        if target.is_tunnel or target.method == "TRACE" or not self.covers(target.host):
             return []
         return [secret for secret in self.secrets if secret.where.covers(target)]
 
