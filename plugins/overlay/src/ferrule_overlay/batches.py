@@ -120,7 +120,9 @@ class Batches:
         root = self._shelf.roots[number]
         touched = root.layer.touched()
         root.layer.drop(
-            path for path in paths if path in touched and same(touched[path], root.real.look(path))
+            path
+            for path in paths
+            if path not in touched or same(touched[path], root.real.look(path))
         )
 
     def _keep(self, each: Transition, entry: Entry | None) -> None:
