@@ -166,7 +166,8 @@ def test_nothing_is_left_after_the_session_was_killed(workspace, backend):
         session.stdout.read()  # ends when nothing of the sandbox is left
     expected = [".agents", "real"]
     wait_until(lambda: [n for n in left(workspace) if "rejected" not in n] == expected)
-    wait_until(lambda: os.readlink(workspace / ".agents") == "real")
+    # It is moved aside before it is put back.
+    wait_until(lambda: (workspace / ".agents").resolve() == workspace / "real")
 
 
 def test_one_that_is_still_held_when_the_session_is_killed_goes_when_it_is_given_up(workspace):
