@@ -198,7 +198,7 @@ def test_commands_of_an_ended_session_are_found(doctor, tmp_path):
     import subprocess
 
     pid_file = tmp_path / "pid"
-    script = f"setsid sleep 50 & echo $! > {pid_file}"
+    script = f"setsid sleep 600 & echo $! > {pid_file}"
     subprocess.run(["sh", "-c", script], env={**os.environ, "FERRULE_THREAD_ID": "t"}, check=True)
     pid = int(pid_file.read_text())
     try:
