@@ -10,7 +10,7 @@ import tomllib
 import anyio
 import pytest
 
-from ferrule_testkit.processes import survivors
+from ferrule_testkit.processes import is_running, survivors
 
 
 def lines(file):
@@ -166,7 +166,7 @@ def test_sessions_share_a_server_in_one_folder_and_not_in_two(talk, table, start
     talk.host().run(main)
 
     assert counts == [1, 2, "2"]
-    assert not [pid for pid in lines(starts) if os.path.exists(f"/proc/{pid}")]
+    assert not [pid for pid in lines(starts) if is_running(pid)]
 
 
 ENDS = {"exit": None, "ctrl-c": signal.SIGINT, "term": signal.SIGTERM, "kill": signal.SIGKILL}
@@ -290,4 +290,4 @@ def test_many_sessions_leave_no_process_and_no_descriptor(talk, table, starts):
     assert {item["status"] for item in talk.items()} == {"completed"}
     assert len(lines(starts)) == 200
     assert max(descriptors[5:]) <= descriptors[4] + 2
-    assert not [pid for pid in lines(starts) if os.path.exists(f"/proc/{pid}")]
+    assert not [pid for pid in lines(starts) if is_running(pid)]

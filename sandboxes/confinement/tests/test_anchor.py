@@ -24,6 +24,7 @@ from ferrule_hookspecs.sandbox import (
     WriteFile,
 )
 from ferrule_hookspecs.tools import SandboxDeniedError
+from ferrule_testkit.processes import is_running
 
 SHELLS = {"dash": ["dash"], "bash": ["bash"], "busybox": ["busybox", "sh"]}
 ODD_NAME = "odd 'name'\n\udcff$é"
@@ -214,11 +215,3 @@ def await_end(pid):
     while is_running(pid):
         assert time.monotonic() < deadline
         time.sleep(0.02)
-
-
-def is_running(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False

@@ -13,6 +13,7 @@ import pytest
 from ferrule_hookspecs.errors import PolicyUnenforceableError, SandboxUnavailableError
 from ferrule_hookspecs.sandbox import Command, ResolvedPolicy, WritableRoot, WriteFile
 from ferrule_hookspecs.tools import SandboxDeniedError
+from ferrule_testkit.processes import is_running
 
 PATIENCE = 120
 UNCONFINED = ResolvedPolicy("danger-full-access", "/", network=True, unconfined=True)
@@ -169,7 +170,7 @@ def test_everything_ends_with_a_killed_session(new_backend, here):
 
 def await_end(pid):
     deadline = time.monotonic() + PATIENCE
-    while os.path.exists(f"/proc/{pid}"):
+    while is_running(pid):
         assert time.monotonic() < deadline
         time.sleep(0.02)
 

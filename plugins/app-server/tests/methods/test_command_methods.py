@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from base64 import b64decode, b64encode
-from pathlib import Path
 
 import pytest
+
+from ferrule_testkit.processes import is_running
 
 
 def shell(script: str, **params) -> dict:
@@ -15,14 +16,6 @@ def shell(script: str, **params) -> dict:
 
 def encoded(text: str) -> str:
     return b64encode(text.encode()).decode()
-
-
-def is_running(pid: int) -> bool:
-    """Whether it lives; one that only waits to be looked after by its parent does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def test_the_reply_tells_both_streams_and_the_exit_code(client):

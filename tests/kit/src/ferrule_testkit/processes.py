@@ -6,6 +6,15 @@ import os
 from pathlib import Path
 
 
+def is_running(pid: int) -> bool:
+    """Whether a process lives; one that only waits to be looked after by its parent does not."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return text.rpartition(")")[2].split()[0] not in "ZX"
+
+
 def survivors(marker: str) -> dict[int, str]:
     """Find living processes whose environment contains a text; their command lines by id.
 
