@@ -13,6 +13,7 @@ import pytest
 
 from ferrule_hookspecs.plugins import PluginContext
 from ferrule_sandbox_ssh.backend import SshBackend
+from ferrule_testkit.surroundings import free_port
 
 PATIENCE = 120
 _SSHD = """\
@@ -62,11 +63,6 @@ def far_machine():
         server.wait()
         log.close()
         shutil.rmtree(folder)
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 def await_port(port, server, log):

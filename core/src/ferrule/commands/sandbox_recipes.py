@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from ferrule.commands.sandbox import warn
 from ferrule.recipes import Offer, RecipeBook, find_recipe, offered_recipes
 from ferrule_hookspecs.host import ConfigRequest
 from ferrule_hookspecs.plugins import PluginContext
@@ -41,7 +42,7 @@ class SandboxRecipesCommand:
         context = PluginContext(
             host.home, config.values, cwd, environ=host.environ, project_root=config.project_root
         )
-        manager = PluginManager(cast("LocalHost", host).index, config.values, report=_warn)
+        manager = PluginManager(cast("LocalHost", host).index, config.values, report=warn)
         offers = anyio.run(offered_recipes, manager.hooks, context)
         if arguments.name:
             chosen = find_recipe(offers, arguments.name)
@@ -109,7 +110,3 @@ def _lines(value: object) -> list[str]:
         pairs = cast("dict[str, str]", value)
         return [f"{name}={text}" for name, text in pairs.items()]
     return cast("list[str]", value) if isinstance(value, list) else [str(value)] if value else []
-
-
-def _warn(text: str) -> None:
-    sys.stderr.write(f"warning: {text}\n")

@@ -15,21 +15,14 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import unix_connect
 
+from ferrule_testkit.processes import is_running
+
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="a daemon needs unix sockets")
 
 
 HELLO = """\
 {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "x", "version": "1"}}}
 """
-
-
-def is_alive(pid):
-    """Tell whether it runs: where nobody waits for orphans they stay as zombies."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def until(condition):
@@ -181,7 +174,7 @@ def test_a_restart_keeps_the_options_unless_others_are_given(daemon):
     assert len({before, kept["pid"], changed["pid"]}) == 3
     assert kept["options"][-2:] == ["-c", 'model="first"']
     assert changed["options"][-2:] == ["-c", 'model="second"']
-    assert not is_alive(before)
+    assert not is_running(before)
 
 
 def test_one_that_hangs_is_seen_and_only_killed_when_asked(daemon):
@@ -195,7 +188,7 @@ def test_one_that_hangs_is_seen_and_only_killed_when_asked(daemon):
     assert "does not answer" in seen.stdout
     assert waited.returncode == 1
     assert "--force" in waited.stderr
-    assert is_alive(pid)
+    assert is_running(pid)
 
     assert daemon("stop", "--timeout", "0.1", "--force").returncode == 0
     assert daemon("status").returncode == 3
