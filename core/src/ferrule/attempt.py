@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-from ferrule.environment import command_environment
+from ferrule.environment import NETWORK_OFF, command_environment
 from ferrule.files import LocalFiles
 from ferrule.permissions import NOTHING, merged, widened
 from ferrule.policy import resolve_policy
@@ -159,6 +159,5 @@ class CallContext:
         )
         environment["FERRULE_THREAD_ID"] = environment["CODEX_THREAD_ID"] = self.thread_id
         if not self.sandbox.policy.network and not self.sandbox.policy.unconfined:
-            environment["FERRULE_SANDBOX_NETWORK_DISABLED"] = "1"
-            environment["CODEX_SANDBOX_NETWORK_DISABLED"] = "1"
+            environment.update(dict.fromkeys(NETWORK_OFF, "1"))
         return self._parts.recipes.environment(self.sandbox.policy, environment, extra or ())

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from ferrule.backend_choice import choose_backend
-from ferrule.environment import command_environment
+from ferrule.environment import NETWORK_OFF, command_environment
 from ferrule.policy import mode_to_policy, resolve_policy
 from ferrule.recipes import RecipeBook, configured_recipes
 from ferrule_hookspecs.errors import SandboxUnavailableError
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.host import ConfigEdit, Host
     from ferrule_hookspecs.sandbox import Launch, ResolvedPolicy, SandboxBackend
     from ferrule_hookspecs.tools import Process
-
-_NETWORK_OFF: Final = ("FERRULE_SANDBOX_NETWORK_DISABLED", "CODEX_SANDBOX_NETWORK_DISABLED")
 
 
 @dataclass(slots=True)
@@ -172,7 +170,7 @@ def confine(arguments: Namespace, cwd: str, host: Host, warn: Callable[[str], No
     name = str(config.values.get("sandbox_backend") or "auto")
     environment = command_environment(config.values, host.environ, sandbox=wanted)
     if not policy.network:
-        environment |= dict.fromkeys(_NETWORK_OFF, "1")
+        environment |= dict.fromkeys(NETWORK_OFF, "1")
     return Confinement(
         choose_backend(manager, name, context, policy, warn),
         policy,

@@ -42,6 +42,10 @@ _FIXED: Final[Mapping[str, str]] = {
 }
 
 
+NETWORK_OFF: Final = ("FERRULE_SANDBOX_NETWORK_DISABLED", "CODEX_SANDBOX_NETWORK_DISABLED")
+"""Variables by which a command is told that it has no network."""
+
+
 def command_environment(
     values: Mapping[str, object],
     environ: Mapping[str, str],

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 import anyio
 
 from ferrule.containment import contained
+from ferrule.environment import NETWORK_OFF
 from ferrule_hookspecs.egress import EgressRequest
 from ferrule_hookspecs.errors import SandboxUnavailableError
 from ferrule_hookspecs.evaluator import is_inside
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.sandbox import Command, Launch, ResolvedPolicy, SandboxBackend
 
 _OPENING_S: Final = 30.0
-_SAY_THERE_IS_NONE: Final = (
-    "FERRULE_SANDBOX_NETWORK_DISABLED",
-    "CODEX_SANDBOX_NETWORK_DISABLED",
-)
 
 
 class Origin(NamedTuple):
@@ -153,7 +150,7 @@ class WayOut:
 def with_door(command: Command, opened: OpenDoor) -> Command:
     """Let a command know its door."""
     env: Mapping[str, str] = {
-        name: value for name, value in command.env.items() if name not in _SAY_THERE_IS_NONE
+        name: value for name, value in command.env.items() if name not in NETWORK_OFF
     }
     return command._replace(env={**env, **opened.environment}, door=opened.door)
 
