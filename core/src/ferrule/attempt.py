@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import anyio
-import anyio.to_thread
 
 from ferrule.environment import NETWORK_OFF, command_environment
 from ferrule.files import LocalFiles
@@ -93,8 +92,10 @@ class BoundSandbox:
 
 async def _stands(process: OwnedProcess, settled: Callable[[], bool]) -> bool:
     """Wait for the sandbox of a command; what is left of one that could not be set up ends here."""
+    from anyio import to_thread  # heavy, and only needed here
+
     try:
-        if await anyio.to_thread.run_sync(settled):
+        if await to_thread.run_sync(settled):
             return True
     except BaseException:
         process.kill()
