@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
@@ -34,7 +34,10 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from types import FrameType
 
+    from ferrule.confinement import Confinement
     from ferrule.host import LocalHost
+    from ferrule.output_copy import OutputCopy
+    from ferrule_hookspecs.egress import EgressFact
     from ferrule_hookspecs.host import Host
     from ferrule_hookspecs.sandbox import Capabilities, Launch
 
@@ -133,27 +136,43 @@ def _run(arguments: Namespace, cwd: str, host: Host) -> int:
             return _show(confinement.backend.name, found)
         if confinement.policy.unconfined:
             warn(found.reason)
-        for _ in range(STARTS):
-            with confinement.launch(arguments.command, cwd) as launch:
-                code = attend(launch)
-            if launch.settled is None or launch.settled():
-                return code
-        raise SandboxUnavailableError(CHANGING)
+        return run_confined(confinement, arguments.command, cwd)
     finally:
         confinement.close()
 
 
-def attend(launch: Launch, stdout: int | None = None, stderr: int | None = None) -> int:
-    """Start a command, hand signals on to it, and wait for its end.
+def run_confined(
+    confinement: Confinement,
+    words: Sequence[str],
+    cwd: str,
+    output: OutputCopy | None = None,
+    tell: Callable[[EgressFact], None] | None = None,
+) -> int:
+    """Run a command, and wait for its end.
 
     Args:
-        launch: How it is started.
-        stdout: A descriptor for its output instead of this process's.
-        stderr: A descriptor for its errors.
+        confinement: What confines it.
+        words: The command.
+        cwd: Where it runs.
+        output: Where its output goes instead of this process's.
+        tell: Is told what happens to its connections, in another thread.
 
     Returns:
         Its exit code.
+
+    Raises:
+        SandboxUnavailableError: The sandbox cannot be set up.
     """
+    for _ in range(STARTS):
+        with confinement.launch(words, cwd, tell) as launch:
+            code = _attend(launch, output)
+        if launch.settled is None or launch.settled():
+            return code
+    raise SandboxUnavailableError(CHANGING)
+
+
+def _attend(launch: Launch, output: OutputCopy | None) -> int:
+    """Start a command, hand signals on to it, and wait for its end; returns its exit code."""
     child: subprocess.Popen[bytes] | None = None
     early: list[int] = []
 
@@ -172,8 +191,8 @@ def attend(launch: Launch, stdout: int | None = None, stderr: int | None = None)
             env=launch.env,
             cwd=launch.cwd,
             pass_fds=launch.pass_fds,
-            stdout=stdout,
-            stderr=stderr,
+            stdout=None if output is None else output.stdout,
+            stderr=None if output is None else output.stderr,
             # What a terminal sends reaches it through us alone, and it may read from one.
             start_new_session=True,
         )

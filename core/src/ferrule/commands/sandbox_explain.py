@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ferrule.commands.sandbox import add_options, attend, take_apart, warn
+from ferrule.commands.sandbox import add_options, run_confined, take_apart, warn
 from ferrule.confinement import confine
 from ferrule.grant_advice import advise
 from ferrule.output_copy import OutputCopy
@@ -125,8 +125,8 @@ def _explained(arguments: Namespace, cwd: str, host: Host) -> Explanation:
 def _run(confinement: Confinement, arguments: Namespace, cwd: str) -> Run:
     connections: list[EgressFact] = []
     output = OutputCopy(_ERRORS if arguments.json else _OUTPUT, _ERRORS)
-    with output, confinement.launch(arguments.command, cwd, connections.append) as launch:
-        exit_code = attend(launch, output.stdout, output.stderr)
+    with output:
+        exit_code = run_confined(confinement, arguments.command, cwd, output, connections.append)
     return Run(exit_code, output.text, connections)
 
 
