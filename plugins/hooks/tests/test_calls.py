@@ -25,7 +25,7 @@ def command_result(output, code):
 
 async def ended(pid):
     """Wait until a process is gone."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(120):
         while True:
             try:
                 os.kill(pid, 0)
@@ -188,13 +188,13 @@ async def test_a_timeout_ends_everything_the_hook_started(place, hook, bash):
     async with place.session():
         assert (await place.before(bash("ls")))[1].decision == "deny"
     left = survivors(marker)
+    assert len(left) <= 1
     for pid in left:  # what left its group came back to this process, whose kernel would end it
         assert Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1] == str(
             os.getpid()
         )
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-    assert len(left) <= 1
 
 
 async def test_what_a_hook_leaves_in_the_background_ends_with_it(place, hook, bash):
@@ -208,7 +208,7 @@ async def test_an_interrupt_ends_a_running_hook(place, hook, bash):
     place.write("home", {"PreToolUse": [hook("echo $$ > pid; exec sleep 1000")]})
     async with place.session(), anyio.create_task_group() as group:
         group.start_soon(place.before, bash("ls"))
-        with anyio.fail_after(10):
+        with anyio.fail_after(120):
             while not (place.ws / "pid").exists() or not (place.ws / "pid").read_text():
                 await anyio.sleep(0.01)
         group.cancel_scope.cancel()
@@ -244,11 +244,11 @@ async def test_async_hooks_are_not_waited_for_and_end_with_the_session(place, ho
     place.write("home", {"PreToolUse": [hook(line, **{"async": True})]})
     async with place.session():
         assert (await place.before(bash("ls")))[1] is None
-        with anyio.fail_after(10):
+        with anyio.fail_after(120):
             while not (place.ws / "pid").exists() or not (place.ws / "pid").read_text():
                 await anyio.sleep(0.01)
         await anyio.to_thread.run_sync((place.ws / "pipe").write_text, "go\n")
-        with anyio.fail_after(10):
+        with anyio.fail_after(120):
             while not (place.ws / "done").exists():
                 await anyio.sleep(0.01)
     await ended(int((place.ws / "pid").read_text()))

@@ -22,6 +22,7 @@ from ferrule_hookspecs.sandbox import (
 )
 from ferrule_hookspecs.tools import ToolCall, ToolResult
 from ferrule_shell.tools import ExecCommand, WriteStdin
+from ferrule_testkit import processes
 
 
 class LocalFiles:
@@ -145,15 +146,4 @@ def anyio_backend() -> str:
 @pytest.fixture
 def survivors(mark: str) -> Callable[[], list[int]]:
     """Find the processes of the test that still run."""
-
-    def find() -> list[int]:
-        found = []
-        for path in Path("/proc").glob("[0-9]*/environ"):
-            try:
-                if mark.encode() in path.read_bytes():
-                    found.append(int(path.parent.name))
-            except OSError:
-                continue
-        return found
-
-    return find
+    return lambda: sorted(processes.survivors(mark))

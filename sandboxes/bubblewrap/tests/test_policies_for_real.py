@@ -6,9 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
+
+from ferrule_testkit.confinement import make_place
 
 pytestmark = [
     pytest.mark.skipif(
@@ -37,6 +40,14 @@ def tried(path, mode):
     return True
 print(json.dumps([[tried(path, "rb"), tried(path, "ab")] for path in sys.argv[1:]]))
 """
+
+
+@pytest.fixture
+def place():
+    """A place with little beside it: to open a folder within a denied one, that is gone through."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield make_place(Path(folder))
 
 
 @pytest.fixture

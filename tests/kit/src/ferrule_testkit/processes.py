@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
+from typing import Final
+
+# Of the process flags in the kernel's sched.h.
+_PF_EXITING: Final = 0x4
+_PF_SIGNALED: Final = 0x400
 
 
 def is_running(pid: int) -> bool:
@@ -18,7 +24,8 @@ def is_running(pid: int) -> bool:
 def survivors(marker: str) -> dict[int, str]:
     """Find living processes whose environment contains a text; their command lines by id.
 
-    The caller itself is left out. Needs `/proc`, and says so where there is none.
+    The caller itself is left out, and so is what was killed and has not been scheduled since.
+    Needs `/proc`, and says so where there is none.
     """
     processes = Path("/proc")
     if not (processes / "self" / "environ").exists():
@@ -31,7 +38,19 @@ def survivors(marker: str) -> dict[int, str]:
             if marker.encode() not in (folder / "environ").read_bytes():
                 continue
             words = (folder / "cmdline").read_bytes().split(b"\0")
+            if _is_being_killed(folder):
+                continue
         except OSError:  # it ended while we looked, or belongs to somebody else
             continue
         found[int(folder.name)] = b" ".join(words).decode("utf-8", "replace").strip()
     return found
+
+
+def _is_being_killed(folder: Path) -> bool:
+    """Whether SIGKILL waits for a process or ends it just now: proc_pid_status(5), proc_pid_stat(5)."""
+    for line in (folder / "status").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name in ("SigPnd", "ShdPnd") and int(value, 16) >> (signal.SIGKILL - 1) & 1:
+            return True
+    flags = int((folder / "stat").read_text().rpartition(")")[2].split()[6])
+    return bool(flags & (_PF_EXITING | _PF_SIGNALED))
