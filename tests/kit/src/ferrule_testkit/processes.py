@@ -47,7 +47,7 @@ def survivors(marker: str) -> dict[int, str]:
 
 
 def _is_being_killed(folder: Path) -> bool:
-    """Whether SIGKILL waits for a process or ends it just now: proc_pid_status(5), proc_pid_stat(5)."""
+    """Whether SIGKILL waits for a process or ends it just now: proc_pid_status(5), stat(5)."""
     for line in (folder / "status").read_text().splitlines():
         name, _, value = line.partition(":")
         if name in ("SigPnd", "ShdPnd") and int(value, 16) >> (signal.SIGKILL - 1) & 1:
