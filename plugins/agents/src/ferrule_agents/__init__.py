@@ -1,0 +1,1 @@
+"""Subagents: threads that work for a thread, within its permissions."""

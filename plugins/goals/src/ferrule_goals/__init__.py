@@ -1,0 +1,1 @@
+"""Goals that a thread works towards, with a budget."""

@@ -1,0 +1,1 @@
+"""AGENTS.md: instructions of the user and of the project."""

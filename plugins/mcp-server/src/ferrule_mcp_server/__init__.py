@@ -1,0 +1,1 @@
+"""Ferrule as an MCP server."""

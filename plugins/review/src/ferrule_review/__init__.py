@@ -1,0 +1,1 @@
+"""Reviews of changes by a model, with structured findings."""

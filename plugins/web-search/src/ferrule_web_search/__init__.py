@@ -1,0 +1,1 @@
+"""The web search of the model's provider."""
