@@ -23,17 +23,17 @@ SEEDS = range(60)
 
 
 @pytest.fixture
-def tree(tmp_path):
-    workspace = tmp_path / "ws"
+def tree(secluded_path):
+    workspace = secluded_path / "ws"
     for name in ("src/deep", "docs", "secrets", ".git/objects", ".git/refs"):
         (workspace / name).mkdir(parents=True)
     for name in ("src/main.c", "src/deep/y.env", "docs/a.md", "secrets/x.env", ".git/HEAD"):
         (workspace / name).write_text("x")
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out/file").write_text("x")
-    (tmp_path / "home/.ssh").mkdir(parents=True)
-    (workspace / "link").symlink_to(tmp_path / "out")
-    return tmp_path
+    (secluded_path / "out").mkdir()
+    (secluded_path / "out/file").write_text("x")
+    (secluded_path / "home/.ssh").mkdir(parents=True)
+    (workspace / "link").symlink_to(secluded_path / "out")
+    return secluded_path
 
 
 def random_files(dice, tree):

@@ -11,6 +11,12 @@ from ferrule_hookspecs.evaluator import decide
 
 
 @pytest.fixture
+def tmp_path(secluded_path):
+    """To open a folder within a denied one, all that stands beside it is gone through."""
+    return secluded_path
+
+
+@pytest.fixture
 def workspace(tmp_path):
     folder = tmp_path / "ws"
     for name in ("src", "docs/deep", "secrets/open", "home/.ssh", "home/.ferrule", "home/work"):

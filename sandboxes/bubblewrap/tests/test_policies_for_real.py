@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -43,11 +42,9 @@ print(json.dumps([[tried(path, "rb"), tried(path, "ab")] for path in sys.argv[1:
 
 
 @pytest.fixture
-def place():
-    """A place with little beside it: to open a folder within a denied one, that is gone through."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
-        Path(folder).chmod(0o755)
-        yield make_place(Path(folder))
+def place(secluded_path):
+    """To open a folder within a denied one, all that stands beside it is gone through."""
+    return make_place(secluded_path)
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
-"""Pytest plugin: the fixtures `model_server`, `ferrule_home`, `run_ferrule` and `issuer`.
+"""Pytest plugin: `model_server`, `ferrule_home`, `run_ferrule`, `secluded_path` and `issuer`.
+
 
 Every pytest run imports this module, so whatever a fixture needs is imported inside of it.
 """
@@ -52,6 +53,20 @@ def socket_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "sockets"
     folder.mkdir(mode=0o600 if os.geteuid() == 0 else 0o700)
     return folder
+
+
+@pytest.fixture
+def secluded_path() -> Iterator[Path]:
+    """A temporary folder with little beside it, for what goes through folders entry by entry.
+
+    In that of `tmp_path` there stands a folder of every test before it.
+    """
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory(dir="/var/tmp" if os.name == "posix" else None) as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 @pytest.fixture
