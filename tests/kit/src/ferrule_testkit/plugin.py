@@ -1,6 +1,5 @@
 """Pytest plugin: `model_server`, `ferrule_home`, `run_ferrule`, `secluded_path` and `issuer`.
 
-
 Every pytest run imports this module, so whatever a fixture needs is imported inside of it.
 """
 
