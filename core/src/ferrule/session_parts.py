@@ -104,7 +104,9 @@ class SessionParts:
         return {
             name: tool
             for name, tool in self.tools.items()
-            if name not in disabled and (self.ask_client is not None or not tool.needs_client)
+            if name not in disabled
+            and not tool.internal
+            and (self.ask_client is not None or not tool.needs_client)
         }
 
     def find_reviewer(self, name: str) -> Reviewer:

@@ -225,6 +225,7 @@ class Tool(ABC):
         parallel: Whether calls may overlap with others that also say so.
         read_only: Whether calls never change anything; approval mode `untrusted` lets them run.
         needs_client: Offered only where a client of the session can answer questions.
+        internal: Offered to no model: plugins call it by `SessionServices.call_tool`.
     """
 
     name: ClassVar[str]
@@ -233,6 +234,7 @@ class Tool(ABC):
     parallel: ClassVar[bool] = False
     read_only: ClassVar[bool] = False
     needs_client: ClassVar[bool] = False
+    internal: ClassVar[bool] = False
 
     def __init__(self, context: PluginContext) -> None:
         """Keep the settings; nothing is started before the first call."""
