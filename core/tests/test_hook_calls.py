@@ -9,7 +9,14 @@ from kernel_plugins.tools import Note
 from ferrule.doctor.battery import examine
 from ferrule.doctor.examination import Examination
 from ferrule_hookspecs.errors import ProviderError, SessionRefusedError
-from ferrule_hookspecs.hooks import Check, ContextFragment, Continue, OutputReply, PromptReply
+from ferrule_hookspecs.hooks import (
+    Check,
+    ContextFragment,
+    ContextUpdate,
+    Continue,
+    OutputReply,
+    PromptReply,
+)
 from ferrule_hookspecs.host import ConfigRequest
 from ferrule_hookspecs.recipes import Recipe
 from ferrule_hookspecs.review import Amendment, Verdict
@@ -182,6 +189,20 @@ def test_hook_ferrule_context_fragments(plain, stage):
     plain(ferrule_context_fragments=[ContextFragment("House rule: be kind.")])
 
     assert "House rule: be kind." in str(stage.requests[0].input[1])
+
+
+def test_hook_ferrule_context_updates(plain, stage):
+    fragment = ContextFragment("House rule: be kind.", key="house", state="kind")
+    update = ContextUpdate("house", "stern", "The house rule changed: be stern.")
+
+    plain(ferrule_context_fragments=[fragment], ferrule_context_updates=[update])
+
+    (arguments,) = calls_of(stage, "ferrule_context_updates")
+    assert arguments["told"] == {"house": "kind"}
+    assert arguments["context"].thread_id
+    roles = [item["role"] for item in stage.requests[0].input]
+    assert roles == ["developer", "developer", "user", "developer", "user"]
+    assert "be stern" in str(stage.requests[0].input[3])
 
 
 def test_hook_ferrule_tool_rewrite(plain, stage):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from ferrule.containment import contained
+from ferrule.context_changes import tell_again
 from ferrule.dispatcher import strictest
 from ferrule.ids import uuid7
 from ferrule.transcript import well_formed
@@ -58,5 +59,6 @@ async def compact(
         if not result.summary.strip() or len(history) >= len(conversation.items):
             raise CompactionError("the compactor gave no shorter history; the old one is kept")
     conversation.replace(history, result.summary)
+    await tell_again(parts, conversation, request.turn_id)
     parts.recorder.item_completed({"type": "contextCompaction", "id": item_id})
     await parts.hooks.observe("ferrule_compact_after", turn=info, summary=result.summary)

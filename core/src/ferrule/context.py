@@ -14,7 +14,7 @@ from ferrule.approvals import policy_name
 from ferrule_hookspecs.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ferrule.session_parts import Settings
     from ferrule_hookspecs.history import HistoryItem, MessageItem, Role
@@ -119,21 +119,36 @@ def _sandbox_text(policy: SandboxPolicy) -> str:
     return " ".join(said)
 
 
-def environment_text(settings: Settings) -> str:
-    """Tell the model where and when it is."""
+def environment_text(settings: Settings, only: Collection[str] | None = None) -> str:
+    """Tell the model where and when it is: all of it, or what is named."""
+    facts = _environment(settings)
+    elements = {
+        "cwd": "cwd",
+        "shell": "shell",
+        "current_date": "current_date",
+        "timezone": "timezone",
+        "workspace_roots": "workspace_root",
+    }
+    lines = [
+        f"  <{elements[name]}>{escape(value)}</{elements[name]}>"
+        for name, values in facts.items()
+        if only is None or name in only
+        for value in ([values] if isinstance(values, str) else values)
+    ]
+    return "\n".join(["<environment_context>", *lines, "</environment_context>"])
+
+
+def _environment(settings: Settings) -> dict[str, str | list[str]]:
     roots = [settings.cwd, *settings.extra_roots]
     if settings.sandbox_policy["type"] == "workspaceWrite":
         roots += settings.sandbox_policy.get("writableRoots", [])
-    lines = [
-        "<environment_context>",
-        f"  <cwd>{escape(settings.cwd)}</cwd>",
-        "  <shell>bash</shell>",
-        f"  <current_date>{time.strftime('%Y-%m-%d')}</current_date>",
-        f"  <timezone>{time.strftime('%Z')}</timezone>",
-        *(f"  <workspace_root>{escape(root)}</workspace_root>" for root in roots),
-        "</environment_context>",
-    ]
-    return "\n".join(lines)
+    return {
+        "cwd": settings.cwd,
+        "shell": "bash",
+        "current_date": time.strftime("%Y-%m-%d"),
+        "timezone": time.strftime("%Z"),
+        "workspace_roots": list(dict.fromkeys(roots)),
+    }
 
 
 def escape(text: str) -> str:
@@ -141,29 +156,41 @@ def escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def change_note(before: Mapping[str, object], settings: Settings) -> MessageItem | None:
-    """Tell the model what changed since the last turn context; None when nothing did."""
+def change_text(
+    before: Mapping[str, object], settings: Settings, config: Mapping[str, object]
+) -> str:
+    """Tell the model what changed since the last turn context; empty where nothing did."""
     now = turn_context(settings)
-    changed = [key for key, value in now.items() if key in before and before[key] != value]
-    if not changed:
-        return None
+    changed = {key for key, value in now.items() if key in before and before[key] != value}
     parts: list[str] = []
     if "model" in changed:
         parts.append(
             f"The model of this thread changed from {before['model']} to {settings.model}."
             " Continue the work from the conversation above."
         )
-    if {"sandbox_policy", "approval_policy"} & set(changed):
-        parts.append(permissions_text(settings))
-    if "cwd" in changed:
-        parts.append(environment_text(settings))
-    return message("developer", "\n\n".join(parts)) if parts else None
+    if (
+        changed & {"sandbox_policy", "approval_policy"}
+        and config.get("include_permissions_instructions") is not False
+    ):
+        parts.append(
+            f"What you may do changed; from now on this holds:\n{permissions_text(settings)}"
+        )
+    environment = changed & _environment(settings).keys()
+    if environment and config.get("include_environment_context") is not False:
+        parts.append(
+            f"Your surroundings changed; now they are:\n{environment_text(settings, environment)}"
+        )
+    return "\n\n".join(parts)
 
 
 def turn_context(settings: Settings) -> dict[str, object]:
     """The record of what a turn runs under."""
+    environment = _environment(settings)
     return {
         "cwd": settings.cwd,
+        "current_date": environment["current_date"],
+        "timezone": environment["timezone"],
+        "workspace_roots": environment["workspace_roots"],
         "model": settings.model,
         "approval_policy": settings.approval_policy,
         "sandbox_policy": settings.sandbox_policy,

@@ -30,6 +30,7 @@ class Conversation:
         items: What the model sees.
         user_texts: What the user wrote, also where it was shortened away since.
         told: What the model was last told that its turns run under.
+        first_told: The same as the thread began.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class Conversation:
     ) -> None:
         self.items: list[HistoryItem] = list(items)
         self.user_texts: list[str] = list(user_texts)
-        self.told = told
+        self.told = self.first_told = told
         self._recorder = recorder
         self._open: dict[int, CallItem] = {}
         self._answers: dict[int, str | list[ContentPart]] = {}

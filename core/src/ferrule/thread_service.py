@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 from ferrule import __version__
 from ferrule.attempt import confined
 from ferrule.config.providers import built_in_providers
-from ferrule.context import prefix, turn_context
-from ferrule.conversation import Conversation
+from ferrule.context_changes import begin_conversation, continue_conversation
 from ferrule.event_queue import EventQueue
 from ferrule.git_info import git_info
 from ferrule.ids import uuid7
@@ -30,10 +29,8 @@ from ferrule.stored_settings import inherited, read_settings, stored_facts
 from ferrule.transcript import (
     copy_for_fork,
     first_turns,
-    read_context,
     read_history,
     read_turns,
-    read_user_texts,
     spent_so_far,
 )
 from ferrule.usage import stored_usage
@@ -45,10 +42,10 @@ from ferrule_hookspecs.plugins import PluginContext
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from ferrule.conversation import Conversation
     from ferrule.kernel import LocalKernel
     from ferrule.manager import PluginManager
     from ferrule_hookspecs.history import HistoryItem
-    from ferrule_hookspecs.hooks import ContextFragment
     from ferrule_hookspecs.host import Session
     from ferrule_hookspecs.policies import ApprovalPolicy
     from ferrule_hookspecs.store import RolloutRecord, ThreadStore, ThreadWriter
@@ -176,7 +173,6 @@ class ThreadService:
         thread = _thread(opening, plugins.provider_name, settings)
         if opening.source == "startup":
             recorder.record("session_meta", _session_meta(opening, thread))
-            recorder.record("turn_context", turn_context(settings))
         self._kernel.listen(recorder.warning)
         await open_view(parts, is_new=opening.source != "resume")
         parts.recipes = await configured_recipes(manager.hooks, context)
@@ -255,31 +251,9 @@ class ThreadService:
 
     async def _conversation(self, opening: _Opening, parts: SessionParts) -> Conversation:
         """Write what a thread begins with, unless it goes on from what is stored."""
-        told = read_context(opening.records) or turn_context(parts.settings)
-        if opening.source != "startup":
-            texts = read_user_texts(opening.records)
-            return Conversation(parts.recorder, opening.history, texts, told)
-        answers = await parts.hooks.gather("ferrule_context_fragments", context=parts.context)
-        fragments = sorted(
-            (
-                (fragment.order, name, fragment)
-                for name, answer in answers
-                for fragment in cast("Sequence[ContextFragment]", answer)
-            ),
-            key=lambda each: each[:2],
-        )
-        sources = [fragment.source for _, _, fragment in fragments if fragment.source]
-        parts.instruction_sources = tuple(dict.fromkeys(sources))
-        conversation = Conversation(parts.recorder, told=told)
-        items = prefix(
-            parts.context.config,
-            parts.settings,
-            [fragment for _, _, fragment in fragments],
-            opening.options,
-        )
-        for item in items:
-            conversation.append(item)
-        return conversation
+        if opening.source == "startup":
+            return await begin_conversation(parts, opening.options)
+        return await continue_conversation(parts, opening.records, opening.history)
 
     async def _announce(self, parts: SessionParts, opening: _Opening) -> None:
         await parts.hooks.observe(

@@ -185,7 +185,7 @@ class TurnLoop:
             self._show_input(given)
         for _, reply in answers:
             if reply.context:
-                self._conversation.append(message("developer", reply.context))
+                self._conversation.append(message(reply.role, reply.context))
 
     def _show_input(self, given: Input) -> None:
         item: UserMessageItem = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import anyio
 
 from ferrule.containment import FAULTS
-from ferrule.context import change_note, turn_context
+from ferrule.context_changes import tell_changes
 from ferrule.ids import uuid7
 from ferrule.session_view import keep_files
 from ferrule.turn import TurnLoop
@@ -142,7 +142,8 @@ class TurnRunner:
     async def _guarded(self, turn: TurnLoop, job: TurnJob) -> tuple[Status, TurnError] | None:
         """Run the turn; returns how it failed, if it did."""
         try:
-            self._open(turn)
+            self._parts.recorder.turn_started(turn.as_turn())
+            await tell_changes(self._parts, self._conversation, turn.turn_id)
             if job.refusal is not None:
                 raise job.refusal
             await keep_files(self._parts, turn.turn_id)
@@ -159,16 +160,6 @@ class TurnRunner:
         finally:
             self._beside = None
         return None
-
-    def _open(self, turn: TurnLoop) -> None:
-        recorder = self._parts.recorder
-        recorder.turn_started(turn.as_turn())
-        settings = self._parts.settings
-        note = change_note(self._conversation.told, settings)
-        if note is not None:
-            self._conversation.append(note)
-        self._conversation.told = turn_context(settings)
-        recorder.record("turn_context", {"turn_id": turn.turn_id, **self._conversation.told})
 
     def _report_unstored(self, turn: TurnLoop, fault: Exception) -> None:
         """Tell that the end of a turn could not be written; nothing of it is acknowledged."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.errors import ToolArgumentError as ToolArgumentError
     from ferrule_hookspecs.errors import ToolError as ToolError
     from ferrule_hookspecs.hooks import ContextFragment as ContextFragment
+    from ferrule_hookspecs.hooks import ContextUpdate as ContextUpdate
     from ferrule_hookspecs.hooks import Continue as Continue
     from ferrule_hookspecs.hooks import Notification as Notification
     from ferrule_hookspecs.hooks import PromptReply as PromptReply
@@ -44,7 +45,7 @@ _HOMES = {
         "ToolArgumentError",
         "ToolError",
     ),
-    "hooks": ("ContextFragment", "Continue", "Notification", "PromptReply"),
+    "hooks": ("ContextFragment", "ContextUpdate", "Continue", "Notification", "PromptReply"),
     "markers": ("hookimpl",),
     "plugins": ("PluginContext",),
     "review": ("ReviewContext", "ReviewOutcome", "ReviewRequest", "Verdict"),

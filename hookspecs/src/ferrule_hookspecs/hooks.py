@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from ferrule_hookspecs.markers import hook_contract
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ferrule_hookspecs.egress import Egress
     from ferrule_hookspecs.history import HistoryItem
@@ -36,20 +36,47 @@ class ContextFragment(NamedTuple):
         text: The text.
         role: developer for instructions, user for facts.
         order: Fragments are sorted by this number, then by plugin name.
-        source: The file it was read from, which clients show; empty where there is none.
+        source: The file it was read from, or the files, which clients show; empty where none is.
+        key: What it is called where its plugin tells changes of it; empty where it does not.
+        state: How it is now, for its plugin to compare with later; kept with the thread.
     """
 
     text: str
     role: Literal["developer", "user"] = "developer"
     order: int = 100
-    source: str = ""
+    source: str | Sequence[str] = ""
+    key: str = ""
+    state: str = ""
+
+
+class ContextUpdate(NamedTuple):
+    """What changed of something that was put before the model.
+
+    Attributes:
+        key: What it is; unique, such as agents_md.
+        state: How it is now; it comes back in `told`. Empty for what is not there any more.
+        text: What the model reads, a short note; empty where it need not know.
+        role: developer for instructions, user for facts.
+    """
+
+    key: str
+    state: str
+    text: str = ""
+    role: Literal["developer", "user"] = "developer"
 
 
 class PromptReply(NamedTuple):
-    """An answer to a submitted prompt: refuse it, or add context for the model."""
+    """An answer to a submitted prompt: refuse it, or add context for the model.
+
+    Attributes:
+        block_reason: Why it is refused.
+        context: What the model reads behind it.
+        role: developer for instructions, user for what the user asked to be there.
+    """
 
     block_reason: str | None = None
     context: str | None = None
+    role: Literal["developer", "user"] = "developer"
 
 
 class OutputReply(NamedTuple):
@@ -128,10 +155,26 @@ def ferrule_tools(context: PluginContext) -> Sequence[Tool] | None:
 def ferrule_context_fragments(context: PluginContext) -> Sequence[ContextFragment] | None:
     """Put text before the model at the start of a session.
 
-    When: once per session, before the first request.
+    When: once per session, before the first request; of a session that goes on with a stored
+        thread only the sources count, the model has its text already.
     Args: ``context`` is the session's, frozen.
     Returns: fragments, or None; all are gathered and sorted by ``order``, then plugin name.
     Errors: the plugin's fragments are left out, the fault is reported once.
+    Timeout: 5 s. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("gather", timeout_s=5.0)
+def ferrule_context_updates(
+    context: PluginContext, told: Mapping[str, str]
+) -> Sequence[ContextUpdate] | None:
+    """Tell the model what changed of what it was told, in a note at the end of the conversation.
+
+    When: once at the beginning of every turn, and after a compaction.
+    Args: ``context`` is the session's, its ``cwd`` the turn's; ``told`` holds the last state of
+        every key, also over a resume or fork, and what the thread began with after a compaction.
+    Returns: updates, or None where nothing changed; all are gathered, in declared order.
+    Errors: the plugin's updates are left out, the fault is reported once.
     Timeout: 5 s. Async: yes. Added in 0.1.
     """
 

@@ -25,6 +25,11 @@ def ferrule_context_fragments(context):
 
 
 @hookimpl
+def ferrule_context_updates(context, told):
+    return _called("ferrule_context_updates", context=context, told=told)
+
+
+@hookimpl
 def ferrule_models(context, model):
     return _called("ferrule_models", context=context, model=model)
 
