@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from ferrule.ceiling import above, kept_variables, narrowed, standings
 from ferrule.environment import NETWORK_OFF, command_environment
 from ferrule.files import LocalFiles
 from ferrule.permissions import NOTHING, merged, widened
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ferrule.way_out import Origin, WayOut
     from ferrule_hookspecs.events import Event
     from ferrule_hookspecs.permissions import AdditionalPermissions
+    from ferrule_hookspecs.policies import SandboxPolicy
     from ferrule_hookspecs.sandbox import (
         Command,
         CommandResult,
@@ -106,21 +108,38 @@ async def _stands(process: OwnedProcess, settled: Callable[[], bool]) -> bool:
     return False
 
 
+def effective_policy(
+    parts: SessionParts, turn_id: str = "", granted: AdditionalPermissions = NOTHING
+) -> ResolvedPolicy:
+    """What a session's policy means now, with what was granted; never more than its parent's."""
+    settings = parts.settings
+    policy = parts.recipes.opened(_resolved(parts, settings.sandbox_policy, settings.cwd))
+    if parts.parent is not None:
+        policy = narrowed(policy, effective_policy(parts.parent, parts.parent.recorder.running))
+        for standing in standings(parts.parent):
+            if standing.sandbox_policy != parts.parent.settings.sandbox_policy:
+                ahead = _resolved(parts.parent, standing.sandbox_policy, standing.cwd)
+                policy = narrowed(policy, parts.parent.recipes.opened(ahead))
+    held = parts.grants.held(settings.sandbox_policy, turn_id)
+    return widened(policy, merged((held, granted)), parts.home)
+
+
+def _resolved(parts: SessionParts, policy: SandboxPolicy, cwd: str) -> ResolvedPolicy:
+    return resolve_policy(
+        policy,
+        cwd,
+        environ=parts.context.environ,
+        home=parts.home,
+        extra_roots=parts.settings.extra_roots,
+        config=parts.context.config,
+    )
+
+
 def confined(
     parts: SessionParts, turn_id: str = "", granted: AdditionalPermissions = NOTHING
 ) -> BoundSandbox:
     """The sandbox the session's policy asks for, with what was granted in the turn and beyond."""
-    settings = parts.settings
-    policy = resolve_policy(
-        settings.sandbox_policy,
-        settings.cwd,
-        environ=parts.context.environ,
-        home=parts.home,
-        extra_roots=settings.extra_roots,
-        config=parts.context.config,
-    )
-    held = parts.grants.held(settings.sandbox_policy, turn_id)
-    policy = widened(parts.recipes.opened(policy), merged((held, granted)), parts.home)
+    policy = effective_policy(parts, turn_id, granted)
     backend = parts.unconfined() if policy.unconfined else parts.backend(policy)
     return BoundSandbox(in_view(parts, backend), policy, parts.owner, parts.way_out)
 
@@ -158,6 +177,15 @@ class CallContext:
         environment = command_environment(
             context.config, context.environ, extra, self._parts.settings.sandbox_policy
         )
+        if self._parts.parent is not None:
+            theirs = [
+                command_environment(
+                    one.context.config, one.context.environ, extra, standing.sandbox_policy
+                )
+                for one in above(self._parts)
+                for standing in standings(one)
+            ]
+            environment = kept_variables(environment, theirs)
         environment["FERRULE_THREAD_ID"] = environment["CODEX_THREAD_ID"] = self.thread_id
         if not self.sandbox.policy.network and not self.sandbox.policy.unconfined:
             environment.update(dict.fromkeys(NETWORK_OFF, "1"))

@@ -30,14 +30,16 @@ _STATES: Final = "fragments"
 """Key of a turn context under which the states of plugins' fragments are kept."""
 
 
-async def begin_conversation(parts: SessionParts, options: ThreadOptions) -> Conversation:
-    """Write what a new thread begins with."""
+async def begin_conversation(
+    parts: SessionParts, options: ThreadOptions, copied: Sequence[HistoryItem] = ()
+) -> Conversation:
+    """Write what a new thread begins with: a prefix, or a copy of another conversation."""
     fragments = await _fragments(parts)
     states = {each.key: each.state for each in fragments if each.key}
     told = turn_context(parts.settings) | {_STATES: states}
     parts.recorder.record("turn_context", told)
     conversation = Conversation(parts.recorder, told=told)
-    for item in prefix(parts.context.config, parts.settings, fragments, options):
+    for item in copied or prefix(parts.context.config, parts.settings, fragments, options):
         conversation.append(item)
     return conversation
 

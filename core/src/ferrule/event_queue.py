@@ -7,7 +7,7 @@ between steps. Only deltas are merged for a slow reader; everything else stays w
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import anyio
 
@@ -80,3 +80,33 @@ class EventQueue:
             return False
         old["delta"] += new["delta"]
         return True
+
+
+class TwinQueue(EventQueue):
+    """Events of a thread that works for another, told twice.
+
+    Whoever opened the thread reads them here, and the root's client in the twin, which alone holds
+    the questions.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.twin = EventQueue()
+
+    def put(self, event: Outgoing) -> None:
+        """Queue an event for both readers; each merges deltas on its own."""
+        if "id" not in event:
+            super().put(event)
+        if event["method"] in DELTA_METHODS:
+            event = cast("Outgoing", {**event, "params": {**event["params"]}})
+        self.twin.put(event)
+
+    def close(self) -> None:
+        """Let both readers finish after what is queued."""
+        super().close()
+        self.twin.close()
+
+    async def room(self) -> None:
+        """Wait while one of the readers is far behind."""
+        await super().room()
+        await self.twin.room()

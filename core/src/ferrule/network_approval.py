@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 
 from ferrule.approval_question import ACCEPTING, Question
-from ferrule.approvals import may_ask, policy_name
+from ferrule.approvals import policy_name
+from ferrule.ceiling import may_all_ask, network_rules
 from ferrule.policy import policy_mode
 from ferrule.way_out import Origin
 from ferrule_hookspecs.egress import EgressAnswer
@@ -68,7 +69,7 @@ class NetworkApproval:
     def origin(self) -> Origin:
         """What the commands of the call are started with."""
         parts, settings = self._parts, self._parts.settings
-        own = settings.network_rules
+        own, is_enabled = network_rules(parts)
         uses_recipes = policy_mode(settings.sandbox_policy) == "workspace-write"
         return Origin(
             self._turn_id,
@@ -77,7 +78,7 @@ class NetworkApproval:
             (*own, *parts.recipes.rules) if uses_recipes else own,
             self._ask,
             self._tell,
-            is_enabled=bool(own),
+            is_enabled=is_enabled,
         )
 
     async def _ask(self, question: EgressQuestion) -> EgressAnswer:
@@ -124,7 +125,7 @@ class NetworkApproval:
     def _obstacle(self, question: EgressQuestion) -> str:
         """Why nobody is asked; empty where somebody is."""
         policy = self._parts.settings.approval_policy
-        if not may_ask(policy, _kinds(question)):
+        if not may_all_ask(self._parts, _kinds(question)):
             return f"approval policy {policy_name(policy)!r} does not allow asking"
         if self._parts.recorder.running != self._turn_id:
             return "the turn that started the command has ended, so nobody is asked"

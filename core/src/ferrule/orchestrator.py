@@ -28,13 +28,13 @@ from ferrule.approval_question import (
 from ferrule.approvals import policy_name
 from ferrule.attempt import BoundSandbox, CallContext, confined, escalated
 from ferrule.call_parsing import function_arguments
+from ferrule.ceiling import ruled_within
 from ferrule.containment import contained
 from ferrule.dispatcher import strictest
 from ferrule.network_approval import Asking, NetworkApproval
 from ferrule.permissions import NOTHING, missing, objection
 from ferrule.policy import policy_mode
 from ferrule.reviewers import reviewed
-from ferrule.ruling import ruled
 from ferrule.turn_settings import check_allowed
 from ferrule_hookspecs.errors import ConfigError, FerruleError, PluginError, ToolError
 from ferrule_hookspecs.hooks import Notification, OutputReply
@@ -186,7 +186,8 @@ class Orchestrator:
             "ferrule_tool_before", call=call, turn=self._info, context=self._parts.context
         )
         self._facts[call.call_id] = self._facts_of(verdicts, requirement)
-        ruling = ruled(
+        ruling = ruled_within(
+            self._parts,
             Case(
                 call.tool,
                 self._parts.settings.approval_policy,
@@ -195,7 +196,7 @@ class Orchestrator:
                 self._parts.policy_plugin,
                 tool.read_only,
                 self._obstacle(requirement),
-            )
+            ),
         )
         if ruling.decision == "deny":
             self._refuse(call, ruling.reason, ruling.rule)
@@ -313,7 +314,9 @@ class Orchestrator:
             ask_client=parts.ask_client,
             turn=self._info,
             history=tuple(self._conversation.items),
-            user_texts=tuple(self._conversation.user_texts),
+            user_texts=tuple(
+                self._conversation.user_texts if parts.family is None else parts.family.user_texts
+            ),
             provider=parts.review_provider,
             emit=parts.recorder.emit,
         )
@@ -346,7 +349,8 @@ class Orchestrator:
             return first
         policy = self._parts.settings.approval_policy
         obstacle = self._obstacle(Requirement(escalate=True))
-        ruling = ruled(Case(call.tool, policy, obstacle=obstacle, is_second=True))
+        case = Case(call.tool, policy, obstacle=obstacle, is_second=True)
+        ruling = ruled_within(self._parts, case)
         if ruling.decision != "ask":
             if ruling.reason == obstacle:
                 self._decided(call, "requirement", refusal(ruling.reason, ruling.rule))

@@ -40,7 +40,10 @@ class Questions:
         """Put a question to the client and await its answer; withdrawn when cancelled."""
         number = self._next
         self._next += 1
-        question = self._open[number] = _Open(_flag_of(request))
+        # One that is passed on for another thread says nothing of how this one stands.
+        thread_id = str(request["params"].get("threadId") or self._recorder.thread_id)
+        is_own = thread_id == self._recorder.thread_id
+        question = self._open[number] = _Open(_flag_of(request) if is_own else None)
         if question.flag is not None:
             self._tell_status()
         self._recorder.ask(cast("ServerRequest", {**request, "id": number}))
@@ -49,11 +52,11 @@ class Questions:
         finally:
             del self._open[number]
             # A tool that the client runs itself is told apart only where it is withdrawn.
-            if question.flag is not None or not question.answered.is_set():
+            if _flag_of(request) is not None or not question.answered.is_set():
                 self._recorder.emit(
                     {
                         "method": "serverRequest/resolved",
-                        "params": {"threadId": self._recorder.thread_id, "requestId": number},
+                        "params": {"threadId": thread_id, "requestId": number},
                     }
                 )
             if question.flag is not None:

@@ -6,7 +6,7 @@ Made before the plugins, which are given it, and bound once the session is built
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ferrule.approval_question import TurnCancelledError
 from ferrule.attempt import confined
@@ -16,13 +16,20 @@ from ferrule_hookspecs.errors import PluginError
 from ferrule_hookspecs.tools import ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ferrule.conversation import Conversation
+    from ferrule.family import Family
     from ferrule.session_parts import SessionParts
     from ferrule_hookspecs.history import CallItem
+    from ferrule_hookspecs.host import Session, SessionFacts
     from ferrule_hookspecs.provider import ModelProvider
     from ferrule_hookspecs.sandbox import FileSystem
+    from ferrule_hookspecs.services import ChildOptions
+    from ferrule_hookspecs.tool_finding import DeferredTool
+    from ferrule_hookspecs.tools import Tool
+
+_TOO_EARLY: Final = "the session is not open yet: ask in a hook, not while it is built"
 
 
 class LiveServices:
@@ -30,10 +37,15 @@ class LiveServices:
 
     def __init__(self) -> None:
         self._session: tuple[SessionParts, Conversation] | None = None
+        self._kin: Family | None = None
 
     def bind(self, parts: SessionParts, conversation: Conversation) -> None:
         """Say which session it is."""
         self._session = parts, conversation
+
+    def join(self, family: Family) -> None:
+        """Say where it stands among the threads that work for each other."""
+        self._kin = family
 
     def provider(self, name: str = "") -> ModelProvider:
         """Open a model provider by its name, the session's for an empty one."""
@@ -42,6 +54,28 @@ class LiveServices:
     def files(self) -> FileSystem:
         """Return files as the session's sandbox policy lets a call without approval use them."""
         return confined(self._bound()[0]).files
+
+    @property
+    def facts(self) -> SessionFacts:
+        """What holds from now on in the session."""
+        return self._family().facts
+
+    @property
+    def lineage(self) -> Sequence[str]:
+        """The threads above the session's, the root first; empty for a root."""
+        return self._family().lineage
+
+    async def open_child(self, options: ChildOptions) -> Session:
+        """Open a thread that works for this one."""
+        return await self._family().open(options)
+
+    async def inject(self, items: Sequence[Mapping[str, object]]) -> None:
+        """Put items at the end of this session's history; no turn is started."""
+        await self._family().inject(items)
+
+    def deferred_tools(self) -> Sequence[DeferredTool]:
+        """List the tools that the session's model may look for."""
+        return self._bound()[0].offer.deferred()
 
     async def call_tool(
         self, name: str, arguments: Mapping[str, object], *, call_id: str, turn_id: str
@@ -63,7 +97,18 @@ class LiveServices:
         await orchestrator.report(outcome)
         return outcome.result
 
+    def offer_tools(self, tools: Sequence[Tool]) -> Sequence[str]:
+        """Offer more tools, behind those there are, from the next request on."""
+        from ferrule.late_tools import add_tools
+
+        return add_tools(self._bound()[0], tools)
+
     def _bound(self) -> tuple[SessionParts, Conversation]:
         if self._session is None:
-            raise PluginError("the session is not open yet: ask in a hook, not while it is built")
+            raise PluginError(_TOO_EARLY)
         return self._session
+
+    def _family(self) -> Family:
+        if self._kin is None:
+            raise PluginError(_TOO_EARLY)
+        return self._kin

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from ferrule.conversation import Conversation
     from ferrule.session_parts import SessionParts
-    from ferrule.usage import Spent
     from ferrule_hookspecs.events import Outgoing
     from ferrule_hookspecs.host import SessionFacts
     from ferrule_hookspecs.ops import (
@@ -63,18 +62,18 @@ class LiveSession:
         parts: SessionParts,
         conversation: Conversation,
         *,
-        spent: Spent,
         store: ThreadStore | None,
         writer: ThreadWriter | None,
         on_closed: Callable[[LiveSession], None],
     ) -> None:
         self.thread = thread
+        self.parts = parts
         self.questions = Questions(parts.recorder)
         self._parts = parts
         self._settings = parts.settings
         self._conversation = conversation
         self._edits = ThreadEdits(thread, parts.recorder, conversation, store)
-        self._turns = TurnRunner(thread, parts, conversation, spent, self._resubmit)
+        self._turns = TurnRunner(thread, parts, conversation, self._resubmit)
         self._warming = Warming(parts)
         self._writer = writer
         self._on_closed = on_closed
@@ -188,7 +187,7 @@ class LiveSession:
     async def _start_turn(self, params: TurnStartParams, asked: PendingOp, group: TaskGroup) -> str:
         """Begin a turn, or steer the running one: settings then hold from the next one on."""
         given = Input(params["input"], params.get("clientUserMessageId"))
-        job = TurnJob(given, params.get("outputSchema"))
+        job = TurnJob(given, params.get("outputSchema"), budget=params.get("budget"))
         try:
             await self._change(params)
         except FerruleError as error:
@@ -259,7 +258,13 @@ class LiveSession:
                 raise FerruleError("no active turn to interrupt")
             if turn_id != turn.turn_id:
                 raise FerruleError(f"expected active turn id {turn_id} but found {turn.turn_id}")
+        self.interrupt()
+
+    def interrupt(self) -> None:
+        """End the running turn, and those of the threads that work for this one."""
         self._turns.interrupt()
+        if self.parts.family is not None:
+            self.parts.family.interrupt()
 
     async def _run_command(self, params: ShellCommandParams, group: TaskGroup) -> str:
         command = user_command(self._parts, params["command"], params.get("timeoutMs"))
@@ -286,6 +291,8 @@ class LiveSession:
             self._turns.running.scope.cancel()
         await self._turns.idle()
         parts = self._parts
+        if parts.family is not None:
+            await parts.family.aclose()
         reason = "interrupted" if self._turns.was_interrupted else "closed"
         if parts.parent_thread_id is not None:
             await parts.hooks.observe(

@@ -10,13 +10,16 @@ import anyio
 from ferrule.approvals import ApprovalMemory
 from ferrule.permissions import Grants
 from ferrule.policy import policy_mode
+from ferrule.tool_offer import ToolOffer
 from ferrule_hookspecs.tools import TurnInfo
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
 
+    from ferrule.budgets import Budgets
     from ferrule.dispatcher import Dispatcher
+    from ferrule.family import Family
     from ferrule.processes import ProcessOwner
     from ferrule.recipes import RecipeBook
     from ferrule.recorder import Recorder
@@ -84,10 +87,13 @@ class SessionParts:
     close_plugins: Callable[[], Awaitable[None]]
     recorder: Recorder
     recipes: RecipeBook
+    budgets: Budgets
     ask_client: Callable[[ServerRequest], Awaitable[Mapping[str, object]]] | None = None
     memory: ApprovalMemory = field(default_factory=ApprovalMemory)
     grants: Grants = field(default_factory=Grants)
     parent_thread_id: str | None = None
+    parent: SessionParts | None = None
+    family: Family | None = None
     allowed: Mapping[str, Sequence[str]] = field(default_factory=dict[str, "Sequence[str]"])
     provider_name: str = ""
     policy_plugin: str = ""
@@ -96,6 +102,11 @@ class SessionParts:
     way_out: WayOut | None = None
     view: WorkspaceView | None = None
     call_began: anyio.Event = field(default_factory=anyio.Event)
+    offer: ToolOffer = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make what asks the parts themselves."""
+        self.offer = ToolOffer(self)
 
     def offered_tools(self) -> Mapping[str, Tool]:
         """The tools that the model in use may call."""
@@ -111,7 +122,16 @@ class SessionParts:
 
     def find_reviewer(self, name: str) -> Reviewer:
         """Return a reviewer by its name, the thread's without one."""
+        if self.parent is not None and not name:
+            name = self.parent.reviewer_name
         return self.reviewer(name or self.settings.reviewer)
+
+    @property
+    def reviewer_name(self) -> str:
+        """Who reviews the calls of the session, and of those that work for it."""
+        if self.parent is not None:
+            return self.parent.reviewer_name
+        return self.settings.reviewer if self.family is None else self.family.facts.reviewer
 
     @property
     def home(self) -> Path:

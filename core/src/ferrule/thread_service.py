@@ -6,32 +6,29 @@ Satisfies the contract's `Threads`.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import TYPE_CHECKING
 
-from ferrule import __version__
 from ferrule.attempt import confined
+from ferrule.budgets import Budgets
 from ferrule.config.providers import built_in_providers
 from ferrule.context_changes import begin_conversation, continue_conversation
 from ferrule.event_queue import EventQueue
-from ferrule.git_info import git_info
+from ferrule.family import Family
 from ferrule.ids import uuid7
 from ferrule.model_facts import doubt_about, facts_about, with_model
+from ferrule.opening import Opening, configured, recall, session_meta, wire_thread
 from ferrule.plugin_set import PluginSet
-from ferrule.policy import mode_to_policy
 from ferrule.recipes import RecipeBook, configured_recipes
 from ferrule.recorder import Recorder
 from ferrule.services import LiveServices
 from ferrule.session import LiveSession
 from ferrule.session_parts import SessionParts, Settings
 from ferrule.session_view import close_view, open_view
-from ferrule.stored_settings import inherited, read_settings, stored_facts
+from ferrule.stored_settings import inherited, read_settings
 from ferrule.transcript import (
-    copy_for_fork,
     first_turns,
     read_history,
     read_turns,
-    spent_so_far,
 )
 from ferrule.usage import stored_usage
 from ferrule.way_out import WayOut
@@ -43,31 +40,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ferrule.conversation import Conversation
+    from ferrule.family import Kin
     from ferrule.kernel import LocalKernel
     from ferrule.manager import PluginManager
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.host import Session
-    from ferrule_hookspecs.policies import ApprovalPolicy
-    from ferrule_hookspecs.store import RolloutRecord, ThreadStore, ThreadWriter
-    from ferrule_hookspecs.threads import Thread, Turn
+    from ferrule_hookspecs.store import ThreadStore
+    from ferrule_hookspecs.threads import Turn
     from ferrule_hookspecs.tools import Tool
-
-_TOKEN_LIMIT: Final = 10_000
-Source = Literal["startup", "resume", "fork"]
-
-
-@dataclass(slots=True)
-class _Opening:
-    """What is known of a thread while it is being opened."""
-
-    source: Source
-    thread_id: str
-    options: ThreadOptions
-    records: Sequence[RolloutRecord] = ()
-    writer: ThreadWriter | None = None
-    forked_from: str | None = None
-    history: list[HistoryItem] = field(default_factory=list["HistoryItem"])
-    parts: SessionParts | None = None
 
 
 class ThreadService:
@@ -89,7 +69,7 @@ class ThreadService:
         if not options.ephemeral:
             store = self._kernel.store(options.config.values)
             writer = store.create(thread_id, created_at=time.time())
-        return await self._open(_Opening("startup", thread_id, options, writer=writer))
+        return await self._open(Opening("startup", thread_id, options, writer=writer))
 
     async def resume(self, thread_id: str, options: ThreadOptions) -> Session:
         """Continue a stored thread.
@@ -99,17 +79,17 @@ class ThreadService:
             ThreadBusyError: Somebody else writes it.
         """
         store = self._kernel.store(options.config.values)
-        opening = _Opening("resume", thread_id, options, writer=store.open(thread_id))
-        return await self._open(opening, lambda: _recall(opening, store.read(thread_id)))
+        opening = Opening("resume", thread_id, options, writer=store.open(thread_id))
+        return await self._open(opening, lambda: recall(opening, store.read(thread_id)))
 
     async def fork(self, thread_id: str, options: ThreadOptions) -> Session:
         """Open a new thread that begins with a copy of a stored one."""
         store = self._kernel.store(options.config.values)
         records = first_turns(store.read(thread_id), options.keep_turns)
-        opening = _Opening("fork", uuid7(), options, forked_from=thread_id)
+        opening = Opening("fork", uuid7(), options, forked_from=thread_id)
         if not options.ephemeral:
             opening.writer = store.create(opening.thread_id, created_at=time.time())
-        return await self._open(opening, lambda: _recall(opening, records, copy=True))
+        return await self._open(opening, lambda: recall(opening, records, copy=True))
 
     def history(self, thread_id: str) -> Sequence[HistoryItem]:
         """Read the model's side of a stored thread."""
@@ -127,11 +107,26 @@ class ThreadService:
             for session in list(self._sessions):
                 group.start_soon(session.close)
 
+    async def open_child(self, thread_id: str, options: ThreadOptions, kin: Kin) -> LiveSession:
+        """Open a thread that works for another: a new one, or a stored one by its id."""
+        store = self._kernel.store(options.config.values)
+        if thread_id:
+            opening = Opening("resume", thread_id, options, writer=store.open(thread_id), kin=kin)
+            return await self._open(opening, lambda: recall(opening, store.read(thread_id)))
+        opening = Opening("startup", uuid7(), options, kin=kin)
+        if not options.ephemeral:
+            opening.writer = store.create(opening.thread_id, created_at=time.time())
+        return await self._open(opening)
+
     def _forget(self, session: LiveSession, recorder: Recorder) -> None:
+        if session.parts.family is not None:
+            session.parts.family.leave()
         self._sessions.remove(session)
         self._kernel.unlisten(recorder.warning)
 
-    async def _open(self, opening: _Opening, recall: Callable[[], None] = lambda: None) -> Session:
+    async def _open(
+        self, opening: Opening, recall: Callable[[], None] = lambda: None
+    ) -> LiveSession:
         """Build a session; whatever fails gives back the writer's lock."""
         try:
             recall()
@@ -143,10 +138,11 @@ class ThreadService:
                 opening.writer.close()
             raise
 
-    async def _build(self, opening: _Opening) -> Session:
+    async def _build(self, opening: Opening) -> LiveSession:
         options = opening.options
         values = options.config.values
-        queue = EventQueue()
+        kin = opening.kin
+        queue = EventQueue() if kin is None or kin.queue is None else kin.queue
         recorder = Recorder(opening.thread_id, opening.writer, queue)
         services = LiveServices()
         context = PluginContext(
@@ -170,26 +166,29 @@ class ThreadService:
         info = await facts_about(manager.hooks, context, plugins.provider_name, settings.model)
         settings = with_model(settings, info, values)
         parts = opening.parts = self._parts(opening, context, manager, plugins, recorder, settings)
-        thread = _thread(opening, plugins.provider_name, settings)
+        thread = wire_thread(opening, plugins.provider_name, settings)
         if opening.source == "startup":
-            recorder.record("session_meta", _session_meta(opening, thread))
+            recorder.record("session_meta", session_meta(opening, thread))
         self._kernel.listen(recorder.warning)
+        parts.offer.recall(opening.records)
         await open_view(parts, is_new=opening.source != "resume")
         parts.recipes = await configured_recipes(manager.hooks, context)
         parts.tools = _with_own(await manager.session_tools(context), options, context)
+        parts.tools = parts.tools if kin is None else kin.tools(parts.tools)
         conversation = await self._conversation(opening, parts)
         services.bind(parts, conversation)
         session = LiveSession(
             thread,
             parts,
             conversation,
-            spent=spent_so_far(opening.records),
             store=None if options.ephemeral else self._kernel.store(values),
             writer=opening.writer,
             on_closed=lambda session: self._forget(session, recorder),
         )
-        if options.can_answer:
-            parts.ask_client = session.questions.ask
+        family = parts.family = Family(self, options, session, conversation, kin)
+        services.join(family)
+        if options.can_answer or (kin is not None and kin.parent.parts.ask_client is not None):
+            parts.ask_client = family.ask
         queue.put({"method": "thread/started", "params": {"thread": thread}})
         if options.inherits:
             usage = stored_usage(opening.records, opening.thread_id, settings.context_window)
@@ -205,7 +204,7 @@ class ThreadService:
 
     def _parts(
         self,
-        opening: _Opening,
+        opening: Opening,
         context: PluginContext,
         manager: PluginManager,
         plugins: PluginSet,
@@ -229,17 +228,21 @@ class ThreadService:
             owner=self._kernel.owner,
             close_plugins=plugins.aclose,
             recorder=recorder,
+            budgets=Budgets(recorder, context.config, opening.records),
             recipes=RecipeBook((), context),
             parent_thread_id=opening.options.parent_thread_id,
+            parent=None if opening.kin is None else opening.kin.parent.parts,
             provider_name=plugins.provider_name,
             policy_plugin=str(context.config.get("policy_plugin")),
             wants_diff=opening.options.wants_diff,
             way_out=WayOut(lambda: manager.hooks, context, recorder.warning),
         )
 
-    def _settings(self, opening: _Opening, plugins: PluginSet, recorder: Recorder) -> Settings:
+    def _settings(self, opening: Opening, plugins: PluginSet, recorder: Recorder) -> Settings:
         """What the thread begins with: as configured, or as it was left where that is wanted."""
-        settings = _configured(opening.options, plugins.reviewer_name)
+        if opening.kin is not None:
+            return opening.kin.settings(opening.options)
+        settings = configured(opening.options, plugins.reviewer_name)
         if not opening.options.inherits:
             return settings
         stored = read_settings(opening.records, plugins.provider_name)
@@ -249,13 +252,14 @@ class ThreadService:
             recorder.warning(f"the thread goes on with the configured settings: {error}")
             return settings
 
-    async def _conversation(self, opening: _Opening, parts: SessionParts) -> Conversation:
+    async def _conversation(self, opening: Opening, parts: SessionParts) -> Conversation:
         """Write what a thread begins with, unless it goes on from what is stored."""
         if opening.source == "startup":
-            return await begin_conversation(parts, opening.options)
+            copied = () if opening.kin is None else opening.kin.history
+            return await begin_conversation(parts, opening.options, copied)
         return await continue_conversation(parts, opening.records, opening.history)
 
-    async def _announce(self, parts: SessionParts, opening: _Opening) -> None:
+    async def _announce(self, parts: SessionParts, opening: Opening) -> None:
         await parts.hooks.observe(
             "ferrule_session_start", context=parts.context, source=opening.source
         )
@@ -276,17 +280,6 @@ def _name_accepted_gaps(parts: SessionParts) -> None:
             parts.recorder.warning(str(error))
 
 
-def _recall(opening: _Opening, records: Sequence[RolloutRecord], *, copy: bool = False) -> None:
-    """Take over a stored thread's history, and for a fork copy its records."""
-    options = opening.options
-    opening.records = records
-    opening.history = read_history(records)
-    if copy and opening.writer is not None:
-        changes = {"cwd": options.cwd, "source": options.source, "name": options.name}
-        for type_, payload in copy_for_fork(records, opening.thread_id, changes):
-            opening.writer.append(type_, payload)
-
-
 def _with_own(
     tools: Sequence[Tool], options: ThreadOptions, context: PluginContext
 ) -> Mapping[str, Tool]:
@@ -303,23 +296,6 @@ def _with_own(
     return named
 
 
-def _configured(options: ThreadOptions, reviewer: str) -> Settings:
-    values = options.config.values
-    return Settings(
-        model=str(values.get("model")),
-        cwd=options.cwd,
-        approval_policy=cast("ApprovalPolicy", values.get("approval_policy")),
-        sandbox_policy=mode_to_policy(values, None),
-        reviewer=reviewer,
-        service_tier=_text(values.get("service_tier")),
-        extra_roots=tuple(options.extra_roots),
-        reasoning_effort=_text(values.get("model_reasoning_effort")),
-        reasoning_summary=_text(values.get("model_reasoning_summary")),
-        verbosity=_text(values.get("model_verbosity")),
-        output_token_limit=_number(values.get("tool_output_token_limit")) or _TOKEN_LIMIT,
-    )
-
-
 async def _notices(parts: SessionParts) -> list[str]:
     """What a user should know about the provider and the model."""
     notice = getattr(parts.provider, "notice", None)
@@ -329,54 +305,3 @@ async def _notices(parts: SessionParts) -> list[str]:
         doubt = await doubt_about(parts.hooks, parts.context, provider, model)
         notices += [doubt] if doubt else []
     return notices
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _number(value: object) -> int | None:
-    return value if isinstance(value, int) else None
-
-
-def _thread(opening: _Opening, provider: str, settings: Settings) -> Thread:
-    now = int(time.time())
-    options = opening.options
-    known, is_new = stored_facts(opening.records), opening.source != "resume"
-    return {
-        "id": opening.thread_id,
-        "sessionId": opening.thread_id,
-        "preview": known.preview,
-        "modelProvider": provider,
-        "model": settings.model,
-        "cwd": options.cwd,
-        "cliVersion": __version__,
-        "source": options.source,
-        "ephemeral": options.ephemeral,
-        "createdAt": now if is_new else known.created_at or now,
-        "updatedAt": now,
-        "status": {"type": "idle"},
-        "turns": [],
-        "projectId": None,
-        "name": options.name or (None if is_new else known.name),
-        "path": None if opening.writer is None else opening.writer.path,
-        "forkedFromId": opening.forked_from if is_new else known.forked_from,
-        "parentThreadId": options.parent_thread_id,
-        "gitInfo": git_info(options.cwd),
-    }
-
-
-def _session_meta(opening: _Opening, thread: Thread) -> dict[str, object]:
-    return {
-        "id": opening.thread_id,
-        "session_id": opening.thread_id,
-        "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "cwd": thread["cwd"],
-        "originator": f"ferrule_{thread['source']}",
-        "cli_version": __version__,
-        "source": thread["source"],
-        "model_provider": thread["modelProvider"],
-        "parent_thread_id": opening.options.parent_thread_id,
-        "name": opening.options.name,
-        "git": thread.get("gitInfo"),
-    }

@@ -149,6 +149,9 @@ class ThreadOptions(NamedTuple):
             are as the thread was left, except those that a flag of the configuration sets; what it
             has used is told again.
         keep_turns: With fork: how many turns to begin with; None takes over all.
+        on_child: Told of every thread that works for this one, directly or not, before its first
+            turn. Its `events()` are then the client's, and hold its questions. Without it they are
+            put on this session's events, with the child's thread id, and answered here.
     """
 
     config: Config
@@ -165,6 +168,7 @@ class ThreadOptions(NamedTuple):
     wants_diff: bool = False
     inherits: bool = False
     keep_turns: int | None = None
+    on_child: Callable[[Session], None] | None = None
 
 
 class SessionFacts(NamedTuple):
@@ -202,8 +206,8 @@ class Session(Protocol):
         """Queue an operation and wait until it is taken.
 
         Returns:
-            `turnId` of the turn that `turn/start`, `turn/steer`, `thread/compact/start` or
-            `thread/shellCommand` began or joined; nothing for the others.
+            `turnId` of the turn that `turn/start`, `turn/steer`, `thread/compact/start`,
+            `review/start` or `thread/shellCommand` began or joined; nothing for the others.
 
         Raises:
             FerruleError: It is refused: there is no such turn or question, a value is not allowed.

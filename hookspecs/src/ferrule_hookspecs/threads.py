@@ -77,6 +77,8 @@ class Thread(TypedDict):
     model: NotRequired[str | None]
     forkedFromId: NotRequired[str | None]
     parentThreadId: NotRequired[str | None]
+    agentNickname: NotRequired[str | None]
+    agentRole: NotRequired[str | None]
     gitInfo: NotRequired[GitInfo | None]
     recencyAt: NotRequired[int | None]
     canAcceptDirectInput: NotRequired[bool | None]
