@@ -68,6 +68,11 @@ class Conversation:
         self._open[key] = item
         return key
 
+    @property
+    def has_open_calls(self) -> bool:
+        """Whether a call waits for its output."""
+        return bool(self._open)
+
     def end_call(self, key: int, output: str | list[ContentPart]) -> None:
         """Take the answer to a call; stored once everything before it is answered, too."""
         self._answers[key] = output

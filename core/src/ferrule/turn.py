@@ -15,7 +15,6 @@ from ferrule.ids import uuid7
 from ferrule.orchestrator import ended_item
 from ferrule.sampling import Sampler
 from ferrule.turn_diff import TurnDiff
-from ferrule.usage import Spent, nothing_spent
 from ferrule.user_command import run_user_command
 from ferrule_hookspecs.errors import FerruleError, ProviderError
 from ferrule_hookspecs.hooks import Continue, PromptReply
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from ferrule.user_command import UserCommand
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.items import AgentMessageItem, UserMessageItem
-    from ferrule_hookspecs.threads import Cost, TokenUsage, Turn, TurnError
+    from ferrule_hookspecs.threads import TokenUsage, Turn, TurnError
 
 _STOP_HOOK_CAP: Final = 8
 _INTERRUPTED_NOTE: Final = (
@@ -55,13 +54,10 @@ class TurnLoop:
         turn_id: str,
         *,
         output_schema: Mapping[str, object] | None = None,
-        thread_spent: Spent,
         takes_input: bool = True,
     ) -> None:
         self.turn_id = turn_id
         self.last_message: str | None = None
-        self.turn_spent = nothing_spent()
-        self.thread_spent = thread_spent
         self.takes_input = takes_input
         self.scope = anyio.CancelScope()
         self._parts = parts
@@ -231,37 +227,8 @@ class TurnLoop:
 
     def _count(self, usage: TokenUsage) -> None:
         self._last_usage = usage
-        info = self._parts.settings.model_info
-        prices = info.prices if info else None
-        self.turn_spent = self.turn_spent.plus(usage, prices)
-        self.thread_spent = self.thread_spent.plus(usage, prices)
-        cost: Cost = {"turnUsd": self.turn_spent.usd, "totalUsd": self.thread_spent.usd}
-        recorder = self._parts.recorder
-        recorder.record(
-            "token_usage_record",
-            {
-                "response": usage,
-                "turn": self.turn_spent.tokens,
-                "thread": self.thread_spent.tokens,
-                "cost": cost,
-            },
-        )
-        recorder.emit(
-            {
-                "method": "thread/tokenUsage/updated",
-                "params": {
-                    "threadId": self._info.thread_id,
-                    "turnId": self.turn_id,
-                    "tokenUsage": {
-                        "last": usage,
-                        "turn": self.turn_spent.tokens,
-                        "total": self.thread_spent.tokens,
-                        "modelContextWindow": self._parts.settings.context_window,
-                        "cost": cost,
-                    },
-                },
-            }
-        )
+        has_open_calls = self._conversation.has_open_calls
+        self._parts.budgets.count(self._parts, usage, has_open_calls=has_open_calls)
 
     async def _compact_if_due(self) -> None:
         if is_due(self._parts, self._last_usage):
@@ -281,6 +248,7 @@ class TurnLoop:
         return [answer.prompt for _, answer in answers if isinstance(answer, Continue)]
 
     def _request(self) -> ModelRequest:
+        self._parts.budgets.check()
         request = next_request(self._parts, self._conversation, self.turn_id)
         return request._replace(output_schema=self._output_schema)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 from ferrule.approval_question import TurnCancelledError
+from ferrule.budget_account import BudgetExceededError
 from ferrule_hookspecs.errors import FerruleError, ProviderError
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ def failure_of(error: BaseException) -> tuple[Literal["failed", "interrupted"], 
         return "interrupted", told
     if isinstance(error, ProviderError):
         return "failed", provider_failure(error)
+    if isinstance(error, BudgetExceededError):
+        return "failed", {"message": str(error), "codexErrorInfo": "sessionBudgetExceeded"}
     if isinstance(error, FerruleError):
         return "failed", {"message": str(error), "codexErrorInfo": "other"}
     text = f"internal error: {type(error).__name__}: {error}"

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ferrule.user_command import UserCommand
     from ferrule_hookspecs.errors import FerruleError
     from ferrule_hookspecs.items import UserInput
+    from ferrule_hookspecs.ops import TurnBudget
 
 
 class Input(NamedTuple):
@@ -27,9 +28,11 @@ class TurnJob(NamedTuple):
         output_schema: JSON Schema the last message must follow.
         command: The user's own command, in a turn of its own.
         refusal: Why the turn cannot run.
+        budget: What the client lets the turn spend, within what is configured.
     """
 
     input: Input | None
     output_schema: Mapping[str, object] | None = None
     command: UserCommand | None = None
     refusal: FerruleError | None = None
+    budget: TurnBudget | None = None

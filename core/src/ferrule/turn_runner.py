@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ferrule.conversation import Conversation
     from ferrule.session_parts import SessionParts, Settings
     from ferrule.turn_job import Input, TurnJob
-    from ferrule.usage import Spent
     from ferrule.user_command import UserCommand
     from ferrule_hookspecs.events import Outgoing
     from ferrule_hookspecs.threads import Thread, TurnError
@@ -43,7 +42,6 @@ class TurnRunner:
         thread: Thread,
         parts: SessionParts,
         conversation: Conversation,
-        spent: Spent,
         pass_on: Callable[[Input], bool],
     ) -> None:
         """Take the parts; `pass_on` begins another turn with input, if it still can."""
@@ -52,7 +50,6 @@ class TurnRunner:
         self._thread = thread
         self._parts = parts
         self._conversation = conversation
-        self._spent = spent
         self._pass_on = pass_on
         self._beside: TaskGroup | None = None
         self._idle = anyio.Event()
@@ -89,7 +86,6 @@ class TurnRunner:
             self._conversation,
             uuid7(),
             output_schema=job.output_schema,
-            thread_spent=self._spent,
             takes_input=job.input is not None or job.command is not None,
         )
         self.running = turn
@@ -115,7 +111,6 @@ class TurnRunner:
 
     async def _end(self, turn: TurnLoop, status: Status, error: TurnError | None) -> None:
         self._hand_over(turn.left_over(), status)
-        self._spent = turn.thread_spent
         self.running = None
         recorder = self._parts.recorder
         try:
@@ -147,7 +142,8 @@ class TurnRunner:
             if job.refusal is not None:
                 raise job.refusal
             await keep_files(self._parts, turn.turn_id)
-            async with anyio.create_task_group() as beside:
+            budgets = self._parts.budgets.turn(self._parts, job.budget)
+            async with budgets, anyio.create_task_group() as beside:
                 self._beside = beside
                 if job.command is not None:
                     await turn.run_command(job.command)

@@ -9,10 +9,11 @@ from ferrule_hookspecs.token_counts import add_usage, no_usage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ferrule.session_parts import SessionParts
     from ferrule_hookspecs.events import TokenUsageUpdated
     from ferrule_hookspecs.models import ModelPrices
     from ferrule_hookspecs.store import RolloutRecord
-    from ferrule_hookspecs.threads import ThreadTokenUsage, TokenUsage
+    from ferrule_hookspecs.threads import Cost, ThreadTokenUsage, TokenUsage
 
 _PER_MILLION: Final = 1_000_000
 
@@ -44,6 +45,32 @@ class Spent(NamedTuple):
 def nothing_spent() -> Spent:
     """Return what a turn or thread starts with."""
     return Spent(no_usage(), 0.0)
+
+
+def tell_usage(parts: SessionParts, usage: TokenUsage, turn: Spent, thread: Spent) -> None:
+    """Store and tell what a response of the running turn used, and what it comes to so far."""
+    recorder = parts.recorder
+    cost: Cost = {"turnUsd": turn.usd, "totalUsd": thread.usd}
+    recorder.record(
+        "token_usage_record",
+        {"response": usage, "turn": turn.tokens, "thread": thread.tokens, "cost": cost},
+    )
+    recorder.emit(
+        {
+            "method": "thread/tokenUsage/updated",
+            "params": {
+                "threadId": recorder.thread_id,
+                "turnId": recorder.turn_id,
+                "tokenUsage": {
+                    "last": usage,
+                    "turn": turn.tokens,
+                    "total": thread.tokens,
+                    "modelContextWindow": parts.settings.context_window,
+                    "cost": cost,
+                },
+            },
+        }
+    )
 
 
 def stored_usage(

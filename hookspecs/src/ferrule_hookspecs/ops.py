@@ -13,8 +13,21 @@ from ferrule_hookspecs.items import UserInput
 from ferrule_hookspecs.policies import ApprovalPolicy, SandboxPolicy
 
 
+class TurnBudget(TypedDict):
+    """What a turn may spend; None and what is absent bounds nothing."""
+
+    tokens: NotRequired[int | None]
+    costUsd: NotRequired[float | None]
+    seconds: NotRequired[float | None]
+    requests: NotRequired[int | None]
+
+
 class TurnStartParams(TypedDict):
-    """Input for a turn. All but `outputSchema` and `clientUserMessageId` sticks to the thread."""
+    """Input for a turn.
+
+    All but `outputSchema`, `clientUserMessageId` and `budget` sticks to the thread. `budget` only
+    narrows what is configured.
+    """
 
     threadId: str
     input: list[UserInput]
@@ -28,6 +41,7 @@ class TurnStartParams(TypedDict):
     serviceTier: NotRequired[str | None]
     outputSchema: NotRequired[dict[str, object] | None]
     clientUserMessageId: NotRequired[str | None]
+    budget: NotRequired[TurnBudget | None]
 
 
 class TurnStart(TypedDict):

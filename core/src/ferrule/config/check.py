@@ -96,7 +96,7 @@ def find_problems(value: object, expected: object, path: KeyPath = ()) -> Iterat
 
 
 def _is_below(value: object, bound: float) -> bool:
-    return isinstance(value, int) and value < bound
+    return isinstance(value, int | float) and not value >= bound
 
 
 def _without_bound(expected: object) -> tuple[object, float]:

@@ -28,6 +28,7 @@ from ferrule.config.permission_choice import (
 )
 from ferrule.config.provenance import LoadedConfig, ignored_layer
 from ferrule.config.providers import resolve_oss, surroundings_layer
+from ferrule.config.required_budgets import constrain_budgets
 from ferrule.config.required_network import constrain_network
 from ferrule.config.required_servers import constrain_servers
 from ferrule.config.requirements import (
@@ -134,6 +135,7 @@ def read_config(request: ConfigRequest, places: Places) -> LoadedConfig:
     guarded = constrain_guardian(values, rules)
     server_warnings, server_origins = constrain_servers(values, rules)
     network_warnings, network_origins = constrain_network(values, rules)
+    laid = constrain_budgets(values, rules, layers) | network_origins
     _finish_providers(values, layers)
     warnings += [*managed_warnings(layers, read.managed), *changed.warnings, *guarded.warnings]
     warnings += [*permissions.warnings, *server_warnings, *network_warnings]
@@ -143,7 +145,7 @@ def read_config(request: ConfigRequest, places: Places) -> LoadedConfig:
         str(project.root),
         is_trusted,
         layers,
-        changed.origins | guarded.origins | server_origins | permissions.origins | network_origins,
+        changed.origins | guarded.origins | server_origins | permissions.origins | laid,
         ignored,
         allowed_choices(rules) | permission_choices(rules),
         bound_origins(rules),

@@ -185,6 +185,8 @@ class ConfigFile(TypedDict, total=False):
     """Accepted for compatibility; nothing is collected."""
     feedback: dict[str, object]
     """Accepted for compatibility; nothing is sent."""
+    budgets: s.Budgets
+    """What a turn, a thread and a thread with its subagents may spend."""
     goals: dict[str, object]
     """Limits of goals."""
     memories: dict[str, object]

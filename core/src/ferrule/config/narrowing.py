@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from ferrule.config.required_budgets import is_at_most
 from ferrule.config.tables import (
     MISSING,
     KeyPath,
@@ -72,6 +73,11 @@ def _stays(value: bool) -> Rule:
     return lambda new, base: new is value or new == base
 
 
+def _smaller(new: object, base: object) -> bool:
+    """A budget where there was none is a smaller one, too."""
+    return base is MISSING or is_at_most(new, base)
+
+
 def _subset(new: object, base: object) -> bool:
     return is_list(new) and is_list(base) and all(item in base for item in new)
 
@@ -96,6 +102,11 @@ _NARROWING: Final[Mapping[KeyPath, Rule]] = {
     ("allow_login_shell",): _stays(False),
     ("web_search",): _at_most(_SEARCHES),
     ("tools", "web_search"): _stays(False),
+    **{
+        ("budgets", scope, key): _smaller
+        for scope in ("turn", "thread", "tree")
+        for key in ("tokens", "cost_usd", "seconds", "requests")
+    },
 }
 
 
@@ -144,7 +155,7 @@ def _is_allowed(path: KeyPath, value: object, base: Mapping[str, object]) -> boo
     below = lookup(base, path)
     rule = _NARROWING.get(path)
     if rule is not None:
-        return below is not MISSING and rule(value, below)
+        return (below is not MISSING or rule is _smaller) and rule(value, below)
     if path[0] == "tools" and (len(path) == 2 or path[2:] == ("enabled",)):
         return value is False or (value is True and not _is_off(base, path[1]))
     return False

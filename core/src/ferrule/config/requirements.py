@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 from ferrule.config.layers import Layer, check_layer, read_layer
 from ferrule.config.required_network import RequiredNetwork
 from ferrule.config.required_servers import RequiredServer
-from ferrule.config.settings import AcceptableGap, Permissions, PluginPin
+from ferrule.config.settings import AcceptableGap, Budgets, Permissions, PluginPin
 from ferrule.config.tables import MISSING, KeyPath, Table, is_list, is_table, lookup, place, texts
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.host import ConfigOrigin
@@ -76,6 +76,7 @@ class RequirementsFile(TypedDict, total=False):
     rules: RequiredRules
     mcp_servers: dict[str, RequiredServer]
     network: RequiredNetwork
+    budgets: Budgets
 
 
 _CONSTRAINED: Final[Mapping[str, str]] = {

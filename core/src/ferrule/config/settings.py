@@ -356,6 +356,30 @@ class Agents(TypedDict, total=False):
     default_subagent_model: str
 
 
+class Budget(TypedDict, total=False):
+    """What may be spent; what has no entry is not bounded."""
+
+    tokens: Count
+    """Tokens read and written, cached ones included."""
+    cost_usd: Annotated[float, Minimum(0)]
+    """US dollars by the prices of the model catalogue."""
+    seconds: Annotated[float, Minimum(0)]
+    """Time in which turns run."""
+    requests: Count
+    """Responses of a model."""
+
+
+class Budgets(TypedDict, total=False):
+    """Budgets; a project's file can only make them smaller."""
+
+    turn: Budget
+    """One turn, with what its subagents spend meanwhile."""
+    thread: Budget
+    """One thread, over all its turns."""
+    tree: Budget
+    """A thread with all its subagents."""
+
+
 class Otel(TypedDict, total=False):
     """Telemetry, off unless set; exporters have tables of their own."""
 
