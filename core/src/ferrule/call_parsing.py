@@ -8,38 +8,58 @@ from typing import TYPE_CHECKING, Final, cast
 from ferrule.containment import contained
 from ferrule.frozen import freeze
 from ferrule_hookspecs.errors import ToolArgumentError
-from ferrule_hookspecs.tools import FreeformSchema, Tool, ToolCall
+from ferrule_hookspecs.history import called_name
+from ferrule_hookspecs.tool_finding import ToolFinder
+from ferrule_hookspecs.tools import FreeformSchema, HostedSchema, Tool, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ferrule_hookspecs.history import CallItem, CallOutputItem, ContentPart
+    from ferrule_hookspecs.history import (
+        AnyCall,
+        CallAnswer,
+        CallOutputItem,
+        FunctionCallItem,
+        ToolSearchCallItem,
+        ToolSearchOutputItem,
+    )
 
 _TOO_DEEP: Final = "failed to parse function arguments: they are nested too deeply"
+# More openings than this may be nested deeper than a record can be written.
+_NESTING_LIMIT: Final = 200
+_SEARCH: Final = "tool_search"
 
 
-def requested_name(item: CallItem) -> str:
+def requested_name(item: AnyCall) -> str:
     """The name the model used, with its namespace in front."""
-    namespace = item.get("namespace") or ""
-    glue = "__" if namespace and not namespace.endswith("__") else ""
-    return f"{namespace}{glue}{item['name']}"
+    return _SEARCH if item["type"] == "tool_search_call" else called_name(item)
 
 
-def output_item(item: CallItem, output: str | list[ContentPart]) -> CallOutputItem:
+def output_item(item: AnyCall, output: CallAnswer) -> CallOutputItem | ToolSearchOutputItem:
     """The history item that answers a call."""
+    if isinstance(output, dict):
+        return output
+    if item["type"] == "tool_search_call":  # its answers have no room for words
+        return {
+            "type": "tool_search_output",
+            "call_id": item["call_id"],
+            "status": "completed",
+            "execution": "client",
+            "tools": [],
+        }
     if item["type"] == "function_call":
         return {"type": "function_call_output", "call_id": item["call_id"], "output": output}
     return {"type": "custom_tool_call_output", "call_id": item["call_id"], "output": output}
 
 
-def parse_call(item: CallItem, tools: Mapping[str, Tool]) -> ToolCall:
+def parse_call(item: AnyCall, tools: Mapping[str, Tool]) -> ToolCall:
     """Find the tool, check the arguments, fill in defaults, and freeze the result.
 
     Raises:
         ToolArgumentError: There is no such tool, or its arguments do not fit.
     """
     name = requested_name(item)
-    tool = tools.get(name)
+    tool = _find(item, name, tools)
     if item["type"] == "custom_tool_call":
         if tool is None or not isinstance(tool.schema(), FreeformSchema):
             raise ToolArgumentError(f"unsupported custom tool call: {name}")
@@ -52,10 +72,28 @@ def parse_call(item: CallItem, tools: Mapping[str, Tool]) -> ToolCall:
         )
     if tool is None:
         raise ToolArgumentError(f"unsupported call: {name}")
+    if isinstance(tool.schema(), HostedSchema):
+        raise ToolArgumentError(
+            f"unsupported call: {name} is run by the model's provider itself, not by a call"
+        )
     with contained(name):
-        given = tool.normalize(_json_object(item["arguments"]))
+        given = tool.normalize(_given_arguments(item))
         arguments, text = function_arguments(given)
-    return ToolCall(item["call_id"], name, arguments, text, "function")
+    return ToolCall(item["call_id"], tool.name, arguments, text, "function")
+
+
+def _find(item: AnyCall, name: str, tools: Mapping[str, Tool]) -> Tool | None:
+    """Find a tool by its name, with its namespace or without."""
+    if item["type"] == "tool_search_call":
+        return next((tool for tool in tools.values() if isinstance(tool, ToolFinder)), None)
+    if tool := tools.get(name):
+        return tool
+    spaced = (tool for tool in tools.values() if tool.namespace is not None)
+    return next((tool for tool in spaced if _long_name(tool) == name), None)
+
+
+def _long_name(tool: Tool) -> str:
+    return "" if tool.namespace is None else f"{tool.namespace.name}__{tool.name}"
 
 
 def function_arguments(given: Mapping[str, object]) -> tuple[Mapping[str, object], str]:
@@ -69,6 +107,28 @@ def function_arguments(given: Mapping[str, object]) -> tuple[Mapping[str, object
         return cast("Mapping[str, object]", freeze(given)), text
     except RecursionError:
         raise ToolArgumentError(_TOO_DEEP) from None
+
+
+def shown_arguments(item: AnyCall) -> object:
+    """Return the arguments as JSON, or as the text the model wrote where that is none."""
+    if item["type"] == "tool_search_call":
+        return item.get("arguments")
+    if item["type"] == "custom_tool_call":
+        return item["input"]
+    text = item["arguments"]
+    try:
+        return json.loads(text) if text.count("[") + text.count("{") < _NESTING_LIMIT else text
+    except ValueError:
+        return text
+
+
+def _given_arguments(item: FunctionCallItem | ToolSearchCallItem) -> Mapping[str, object]:
+    if item["type"] == "function_call":
+        return _json_object(item["arguments"])
+    given = cast("object", item.get("arguments"))
+    if isinstance(given, str):  # some servers write it as they write other calls
+        return _json_object(given)
+    return cast("Mapping[str, object]", given) if isinstance(given, dict) else {}
 
 
 def _json_object(text: str) -> Mapping[str, object]:

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ferrule.recorder import Recorder
-    from ferrule_hookspecs.history import CallItem, ContentPart, HistoryItem, MessageItem
+    from ferrule_hookspecs.history import (
+        AnyCall,
+        CallAnswer,
+        ContentPart,
+        HistoryItem,
+        MessageItem,
+    )
     from ferrule_hookspecs.items import UserInput
 
 
@@ -44,8 +50,8 @@ class Conversation:
         self.user_texts: list[str] = list(user_texts)
         self.told = self.first_told = told
         self._recorder = recorder
-        self._open: dict[int, CallItem] = {}
-        self._answers: dict[int, str | list[ContentPart]] = {}
+        self._open: dict[int, AnyCall] = {}
+        self._answers: dict[int, CallAnswer] = {}
 
     def append(self, item: HistoryItem) -> None:
         """Store an item and put it at the end."""
@@ -61,7 +67,7 @@ class Conversation:
             self.append(skill)
         self.user_texts += input_texts(content)
 
-    def begin_call(self, item: CallItem) -> int:
+    def begin_call(self, item: AnyCall) -> int:
         """Store a call; returns a key for its answer."""
         self.append(item)
         key = len(self.items)
@@ -73,7 +79,7 @@ class Conversation:
         """Whether a call waits for its output."""
         return bool(self._open)
 
-    def end_call(self, key: int, output: str | list[ContentPart]) -> None:
+    def end_call(self, key: int, output: CallAnswer) -> None:
         """Take the answer to a call; stored once everything before it is answered, too."""
         self._answers[key] = output
         while self._open and (first := next(iter(self._open))) in self._answers:
@@ -91,7 +97,7 @@ class Conversation:
         self._open.clear()
         self._answers.clear()
 
-    def _answer(self, key: int, output: str | list[ContentPart]) -> None:
+    def _answer(self, key: int, output: CallAnswer) -> None:
         self.append(output_item(self._open[key], output))
         del self._open[key]
         self._answers.pop(key, None)

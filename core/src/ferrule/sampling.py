@@ -7,7 +7,6 @@ complete before the break is kept, and its calls are not run twice.
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ import anyio
 
 from ferrule.approval_question import TurnCancelledError
 from ferrule.call_gate import CallGate
-from ferrule.call_parsing import parse_call, requested_name
+from ferrule.call_parsing import parse_call, requested_name, shown_arguments
 from ferrule.containment import contained
 from ferrule.context import message
 from ferrule.orchestrator import Orchestrator, ended_item, refusal
@@ -36,14 +35,12 @@ if TYPE_CHECKING:
     from ferrule.conversation import Conversation
     from ferrule.session_parts import SessionParts
     from ferrule.turn_diff import TurnDiff
-    from ferrule_hookspecs.history import CallItem
+    from ferrule_hookspecs.history import AnyCall
     from ferrule_hookspecs.items import DynamicToolCallItem
     from ferrule_hookspecs.threads import TokenUsage
     from ferrule_hookspecs.tools import ToolCall
 
 _BACKOFF_S = 0.2
-# More openings than this may be nested deeper than a record can be written.
-_NESTING_LIMIT = 200
 _CLOSING_S = 5.0
 
 
@@ -197,7 +194,7 @@ class CallRunner:
         """What plugins add to the outputs, in call order."""
         return [note for place in sorted(self._notes) for note in self._notes[place]]
 
-    def start(self, group: TaskGroup, item: CallItem) -> None:
+    def start(self, group: TaskGroup, item: AnyCall) -> None:
         """Store a call and run it; must be called in call order."""
         self._parts.call_began.set()
         key = self._conversation.begin_call(item)
@@ -225,7 +222,7 @@ class CallRunner:
                     return
                 outcome, notes = await self._orchestrator.reconsidered(outcome)
                 self._notes[place] = notes
-                self._conversation.end_call(key, outcome.result.output)
+                self._conversation.end_call(key, self._parts.offer.answer(item, outcome.result))
                 if not tool.read_only:
                     await self._diff.update()
                 await self._orchestrator.report(outcome)
@@ -241,26 +238,15 @@ class CallRunner:
         self._ids.add(item_id)
         return item_id
 
-    def _show_rejected(self, item: CallItem, item_id: str, reason: str) -> None:
+    def _show_rejected(self, item: AnyCall, item_id: str, reason: str) -> None:
         shown: DynamicToolCallItem = {
             "type": "dynamicToolCall",
             "id": item_id,
             "tool": requested_name(item),
-            "arguments": _shown_arguments(item),
+            "arguments": shown_arguments(item),
             "status": "inProgress",
         }
         recorder = self._parts.recorder
         recorder.item_started(shown)
         recorder.decided(item_id, shown["tool"], "requirement", refusal(reason, "arguments"))
         recorder.item_completed(ended_item(shown, "failed", reason))
-
-
-def _shown_arguments(item: CallItem) -> object:
-    """Return the arguments as JSON, or as the text the model wrote where that is none."""
-    if item["type"] != "function_call":
-        return item["input"]
-    text = item["arguments"]
-    try:
-        return json.loads(text) if text.count("[") + text.count("{") < _NESTING_LIMIT else text
-    except ValueError:
-        return text

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ferrule.conversation import Conversation
     from ferrule.session_parts import SessionParts
-    from ferrule_hookspecs.history import CallItem, HistoryItem, MessageItem
+    from ferrule_hookspecs.history import AnyCall, HistoryItem, MessageItem
     from ferrule_hookspecs.items import AgentMessageItem, ReasoningItem, ThreadItem
     from ferrule_hookspecs.provider import ModelEvent
     from ferrule_hookspecs.threads import TokenUsage
@@ -51,7 +51,7 @@ class StreamReader:
         self._text: list[str] = []
         self.is_complete = False
 
-    def take(self, event: ModelEvent) -> CallItem | None:
+    def take(self, event: ModelEvent) -> AnyCall | None:
         """Handle one event; returns a call that is complete."""
         match event:
             case TextDelta(delta):
@@ -114,11 +114,16 @@ class StreamReader:
             return
         self._recorder.item_started(self._current)
 
-    def _finish(self, item: HistoryItem) -> CallItem | None:
+    def _finish(self, item: HistoryItem) -> AnyCall | None:
         match item["type"]:
             case "function_call" | "custom_tool_call":
                 self._sample.items.append(item)
                 return item
+            case "tool_search_call" if item.get("execution") != "server":
+                self._sample.items.append(item)
+                return item
+            case "tool_search_call" | "tool_search_output":  # the provider searched by itself
+                self._keep(item)
             case "message":
                 self._keep(item)
                 self._finish_message(item)

@@ -171,6 +171,7 @@ class ThreadService:
             recorder.record("session_meta", session_meta(opening, thread))
         self._kernel.listen(recorder.warning)
         parts.offer.recall(opening.records)
+        parts.offer.recall(opening.records)
         await open_view(parts, is_new=opening.source != "resume")
         parts.recipes = await configured_recipes(manager.hooks, context)
         parts.tools = _with_own(await manager.session_tools(context), options, context)

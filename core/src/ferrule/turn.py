@@ -255,16 +255,17 @@ class TurnLoop:
 
 def next_request(parts: SessionParts, conversation: Conversation, turn_id: str) -> ModelRequest:
     """Put together what the model is asked next."""
-    settings = parts.settings
+    settings, told = parts.settings, parts.offer.told()
     return ModelRequest(
         thread_id=parts.context.thread_id,
         turn_id=turn_id,
         model=settings.model,
         input=tuple(conversation.items),
-        tools=tuple(tool.schema() for tool in parts.offered_tools().values()),
+        tools=told.tools,
         reasoning_effort=settings.reasoning_effort,
         reasoning_summary=settings.reasoning_summary,
         verbosity=settings.verbosity,
         service_tier=settings.service_tier,
         model_info=settings.model_info,
+        special_tools=told.special,
     )

@@ -80,6 +80,37 @@ class CustomToolCallOutputItem(TypedDict):
     output: str | list[ContentPart]
 
 
+class ToolSearchCallItem(TypedDict):
+    """The model looks for tools in the API's own form; `execution` says who runs the search."""
+
+    type: Literal["tool_search_call"]
+    call_id: str
+    arguments: dict[str, object]
+    execution: NotRequired[Literal["client", "server"]]
+    status: NotRequired[str]
+    id: NotRequired[str]
+
+
+class ToolSearchOutputItem(TypedDict):
+    """What was found: definitions of tools, those with a namespace inside of it."""
+
+    type: Literal["tool_search_output"]
+    call_id: str
+    status: Literal["completed"]
+    execution: Literal["client"]
+    tools: list[dict[str, object]]
+
+
 CallItem = FunctionCallItem | CustomToolCallItem
 CallOutputItem = FunctionCallOutputItem | CustomToolCallOutputItem
-HistoryItem = MessageItem | ReasoningHistoryItem | CallItem | CallOutputItem
+SearchItem = ToolSearchCallItem | ToolSearchOutputItem
+HistoryItem = MessageItem | ReasoningHistoryItem | CallItem | CallOutputItem | SearchItem
+AnyCall = CallItem | ToolSearchCallItem
+CallAnswer = str | list[ContentPart] | ToolSearchOutputItem
+
+
+def called_name(item: CallItem) -> str:
+    """Return the name of the tool that a model called, with its namespace in front."""
+    namespace = "" if item["type"] != "function_call" else item.get("namespace") or ""
+    glue = "__" if namespace and not namespace.endswith("__") else ""
+    return f"{namespace}{glue}{item['name']}"

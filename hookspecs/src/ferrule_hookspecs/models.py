@@ -43,6 +43,8 @@ class ModelInfo(NamedTuple):
         disabled_tools: Tools that are not offered to it.
         prices: What it costs, None where unknown.
         source: Where the facts come from: a file, or `built-in`.
+        tool_search: Whether it looks for tools in a form of its API's own.
+        searches_images: Whether a search of the web may show it images.
     """
 
     name: str
@@ -60,3 +62,5 @@ class ModelInfo(NamedTuple):
     disabled_tools: Sequence[str] = ()
     prices: ModelPrices | None = None
     source: str = "built-in"
+    tool_search: bool = False
+    searches_images: bool = False

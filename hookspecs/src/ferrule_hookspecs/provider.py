@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.models import ModelInfo
     from ferrule_hookspecs.threads import TokenUsage
-    from ferrule_hookspecs.tools import ToolSchema
+    from ferrule_hookspecs.tools import SpecialSchema, ToolSchema
 
 
 class ModelRequest(NamedTuple):
@@ -36,6 +36,8 @@ class ModelRequest(NamedTuple):
         model_info: What is known about the model, None where nothing is.
         service_tier: How fast and dear the answer may be, such as fast or flex; `default` and None
             leave it to the account.
+        special_tools: Tools of a form of the API's own, behind the others; only with providers
+            that name them in their `special_tools`.
     """
 
     thread_id: str
@@ -52,6 +54,7 @@ class ModelRequest(NamedTuple):
     metadata: Mapping[str, str] = MappingProxyType({})
     model_info: ModelInfo | None = None
     service_tier: str | None = None
+    special_tools: Sequence[SpecialSchema] = ()
 
 
 class ItemAdded(NamedTuple):
@@ -101,9 +104,10 @@ class ModelProvider(Protocol):
 
     A provider may also have `notice`, a sentence every user of it should see when a session is
     opened, and `catalogue_headers`, what its API wants beside the key when `ferrule doctor` asks it
-    for its list of models. Where time passes before the first request, because a person is there,
-    `prewarm()` is called in a thread, and then `async warm_up(request)` with what that will begin
-    with.
+    for its list of models, and `special_tools`, the names its API has a form of its own for:
+    `tool_search`, and tools that the provider itself runs, which are offered nowhere else. Where
+    time passes before the first request, because a person is there, `prewarm()` is called in a
+    thread, and then `async warm_up(request)` with what that will begin with.
 
     Attributes:
         name: Display name.

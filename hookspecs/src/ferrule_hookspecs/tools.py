@@ -63,6 +63,36 @@ class FreeformSchema(NamedTuple):
 ToolSchema = FunctionSchema | FreeformSchema
 
 
+class HostedSchema(NamedTuple):
+    """A tool that the provider itself runs; `settings` is what its API is told beside the name."""
+
+    name: str
+    settings: Mapping[str, object]
+
+
+class SearchSchema(NamedTuple):
+    """A tool finder, in the form of its own that an API has for it; made by the kernel alone."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, object]
+
+
+SpecialSchema = HostedSchema | SearchSchema
+
+
+class ToolNamespace(NamedTuple):
+    """What several tools have in common, such as their MCP server.
+
+    Attributes:
+        name: Such as `mcp__docs`. A model may call the tool `mcp__docs__find` as `find` of it.
+        description: One sentence or two about its tools.
+    """
+
+    name: str
+    description: str
+
+
 class ToolCall(NamedTuple):
     """A call after normalisation. What reviewers see is this object, and this object runs.
 
@@ -117,6 +147,8 @@ class ToolResult(NamedTuple):
         item: The item in its final form; None lets the kernel complete the started one.
         pending: The item goes on after the call (a command still runs); the tool completes it.
         denial: What the sandbox refused, if it did.
+        found: With tool finders: names of the deferred tools that fit, best first. The model is
+            told of them.
     """
 
     output: str | list[ContentPart]
@@ -124,6 +156,7 @@ class ToolResult(NamedTuple):
     item: ThreadItem | None = None
     pending: bool = False
     denial: Denial | None = None
+    found: tuple[str, ...] = ()
 
 
 class Process(Protocol):
@@ -226,6 +259,10 @@ class Tool(ABC):
         read_only: Whether calls never change anything; approval mode `untrusted` lets them run.
         needs_client: Offered only where a client of the session can answer questions.
         internal: Offered to no model: plugins call it by `SessionServices.call_tool`.
+        deferred: May be kept from the model until it is found by the session's tool finder, where
+            there is one and it wants that; its schema is that of a function. It can be called all
+            the same.
+        namespace: What it has in common with others, None where nothing.
     """
 
     name: ClassVar[str]
@@ -235,6 +272,8 @@ class Tool(ABC):
     read_only: ClassVar[bool] = False
     needs_client: ClassVar[bool] = False
     internal: ClassVar[bool] = False
+    deferred: ClassVar[bool] = False
+    namespace: ClassVar[ToolNamespace | None] = None
 
     def __init__(self, context: PluginContext) -> None:
         """Keep the settings; nothing is started before the first call."""
@@ -248,7 +287,7 @@ class Tool(ABC):
         """Whether the session's configuration offers this tool to the model."""
         return True
 
-    def schema(self) -> ToolSchema:
+    def schema(self) -> ToolSchema | HostedSchema:
         """How the model is told to call it; stable for the life of the session."""
         parameters: Mapping[str, object] = {"type": "object", "properties": {}}
         if self.arguments_model is not None:

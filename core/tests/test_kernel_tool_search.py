@@ -1,0 +1,298 @@
+"""Deferred tools: what the model is told at first, what a search adds, and what stays."""
+
+import json
+
+import pytest
+from kernel_plugins.provider import StagedProvider
+from kernel_plugins.speech import DONE, call, say
+
+from ferrule_hookspecs.models import ModelInfo
+from ferrule_hookspecs.provider import ItemDone
+from ferrule_hookspecs.tool_finding import ToolFinder
+from ferrule_hookspecs.tools import FunctionSchema, HostedSchema, Tool, ToolNamespace, ToolResult
+
+SPACE = ToolNamespace("mcp__docs", "The docs.")
+NOTHING = {"type": "object", "properties": {}}
+
+
+class Remote(Tool):
+    deferred = True
+    namespace = SPACE
+    parallel = True
+
+    def schema(self):
+        return FunctionSchema(self.name, f"Does {self.name}.", NOTHING)
+
+    async def run(self, call, context):
+        return ToolResult(f"{self.name} ran")
+
+
+class Finder(ToolFinder):
+    """Finds the tools whose names hold the query."""
+
+    name = "finder"
+    read_only = True
+
+    def schema(self):
+        return FunctionSchema(self.name, "Finds tools.", NOTHING)
+
+    def should_defer(self, count, *, is_native):
+        return is_native or count > 3
+
+    def item(self, call, cwd):
+        return None
+
+    async def run(self, call, context):
+        query = call.arguments.get("query", "-")
+        known = [tool.schema.name for tool in self.context.services.deferred_tools()]
+        names = tuple(name for name in reversed(known) if query in name)
+        return ToolResult(f"found {len(names)}", found=names)
+
+
+class Hosted(Tool):
+    name = "web_search"
+
+    def schema(self):
+        return HostedSchema(self.name, {"external_web_access": False})
+
+    async def run(self, call, context):
+        raise AssertionError("the provider runs it")
+
+
+def remotes(*names, space=SPACE):
+    """Make one tool of each name."""
+    return [type("One", (Remote,), {"name": name, "namespace": space}) for name in names]
+
+
+def bring(*kinds):
+    return lambda context: [kind(context) for kind in kinds]
+
+
+def search(query, id_="s1"):
+    return ItemDone(
+        {
+            "type": "tool_search_call",
+            "id": "ts_1",
+            "call_id": id_,
+            "status": "completed",
+            "execution": "client",
+            "arguments": {"query": query},
+        }
+    )
+
+
+def told(stage, request=-1):
+    """Names of the tools of a request; the special ones are told apart."""
+    sent = stage.requests[request]
+    return [tool.name for tool in sent.tools], [tool.name for tool in sent.special_tools]
+
+
+@pytest.fixture
+def native(stage, monkeypatch):
+    """A model and a provider that have a form of their own for the search."""
+    monkeypatch.setattr(
+        StagedProvider, "special_tools", ("tool_search", "finder", "web_search"), raising=False
+    )
+    stage.hooks["ferrule_models"] = [ModelInfo("test-model", tool_search=True)]
+
+
+FEW = remotes("mcp__docs__read", "mcp__docs__write")
+MANY = [*FEW, *remotes("mcp__docs__list", "mcp__docs__find")]
+
+
+def own(names):
+    return [name for name in names if name.startswith(("mcp__", "find"))]
+
+
+def test_what_was_found_is_answered_in_the_api_s_own_form_and_the_list_stays(bench, stage, native):
+    stage.turns.extend(
+        [
+            [search("write"), DONE],
+            [
+                ItemDone(
+                    {
+                        "type": "function_call",
+                        "call_id": "c1",
+                        "namespace": "mcp__docs",
+                        "name": "write",
+                        "arguments": "{}",
+                    }
+                ),
+                DONE,
+            ],
+            [*say("ok"), DONE],
+        ]
+    )
+
+    bench.turn(tools=bring(Finder, *FEW))
+
+    first, last = stage.requests[0], stage.requests[-1]
+    assert first.tools == last.tools
+    assert first.special_tools == last.special_tools
+    assert own(told(stage)[0]) == []
+    assert told(stage)[1] == ["finder"]
+    assert list(last.input)[: len(first.input)] == list(first.input)
+    answer = next(item for item in last.input if item["type"] == "tool_search_output")
+    function = {
+        "type": "function",
+        "name": "write",
+        "description": "Does mcp__docs__write.",
+        "strict": False,
+        "defer_loading": True,
+        "parameters": NOTHING,
+    }
+    assert answer == {
+        "type": "tool_search_output",
+        "call_id": "s1",
+        "status": "completed",
+        "execution": "client",
+        "tools": [
+            {
+                "type": "namespace",
+                "name": "mcp__docs",
+                "description": "The docs.",
+                "tools": [function],
+            }
+        ],
+    }
+    outputs = [item for item in last.input if item["type"] == "function_call_output"]
+    assert outputs[0]["output"] == "mcp__docs__write ran"
+
+
+def test_without_that_form_few_tools_are_told_at_once_and_no_search_is_offered(bench, stage):
+    stage.turns.append([*say("ok"), DONE])
+
+    bench.turn(tools=bring(Finder, *FEW))
+
+    assert own(told(stage)[0]) == ["mcp__docs__read", "mcp__docs__write"]
+    assert told(stage)[1] == []
+
+
+def test_without_that_form_found_tools_are_added_to_the_end_of_the_list(bench, stage):
+    stage.turns.extend(
+        [
+            [call("finder", json.dumps({"query": "write"})), DONE],
+            [call("finder", json.dumps({"query": "find"}), "c2"), DONE],
+            [call("mcp__docs__write", id_="c3"), DONE],
+            [*say("ok"), DONE],
+        ]
+    )
+
+    bench.turn(tools=bring(Finder, *MANY))
+
+    lists = [told(stage, number)[0] for number in range(4)]
+    assert own(lists[0]) == ["finder"]
+    assert lists[1] == [*lists[0], "mcp__docs__write"]
+    assert lists[2] == lists[3] == [*lists[1], "mcp__docs__find"]
+    assert bench.outputs(stage) == {"c1": "found 1", "c2": "found 1", "c3": "mcp__docs__write ran"}
+
+
+def test_a_thread_that_goes_on_knows_what_it_had_found(bench, stage):
+    stage.turns.extend(
+        [
+            [call("finder", json.dumps({"query": "write"})), DONE],
+            [*say("ok"), DONE],
+            [*say("ok"), DONE],
+        ]
+    )
+    session = bench.turn(tools=bring(Finder, *MANY))
+    before = told(stage)[0]
+    bench.events.clear()
+
+    bench.turn(resume=session.thread["id"], tools=bring(Finder, *MANY))
+
+    assert told(stage)[0] == before
+    assert "mcp__docs__write" in before
+
+
+def test_a_stored_search_in_the_api_s_own_form_is_sent_again(bench, stage, native):
+    stage.turns.extend([[search("write"), DONE], [*say("ok"), DONE], [*say("ok"), DONE]])
+    session = bench.turn(tools=bring(Finder, *FEW))
+    before = list(stage.requests[-1].input)
+    bench.events.clear()
+
+    bench.turn(resume=session.thread["id"], tools=bring(Finder, *FEW))
+
+    assert list(stage.requests[-1].input)[: len(before)] == before
+
+
+def test_a_deferred_tool_can_be_called_although_nobody_has_found_it(bench, stage, native):
+    stage.turns.extend([[call("mcp__docs__read"), DONE], [*say("ok"), DONE]])
+
+    bench.turn(tools=bring(Finder, *FEW))
+
+    assert bench.outputs(stage) == {"c1": "mcp__docs__read ran"}
+
+
+def test_a_search_that_fails_has_an_answer(bench, stage, native):
+    class Faulty(Finder):
+        async def run(self, call, context):
+            raise RuntimeError("boom")
+
+    stage.turns.extend([[search("x"), DONE], [*say("ok"), DONE]])
+
+    bench.turn(tools=bring(Faulty, *FEW))
+
+    answer = next(i for i in stage.requests[-1].input if i["type"] == "tool_search_output")
+    assert answer["tools"] == []
+
+
+def test_a_search_where_no_tool_can_search_has_an_answer(bench, stage, native):
+    stage.turns.extend([[search("x"), DONE], [*say("ok"), DONE]])
+
+    bench.turn()
+
+    answer = next(i for i in stage.requests[-1].input if i["type"] == "tool_search_output")
+    assert answer["tools"] == []
+    assert bench.items("dynamicToolCall")[0]["status"] == "failed"
+
+
+def test_tools_without_a_common_prefix_are_called_in_their_namespace(bench, stage, native):
+    space = ToolNamespace("agents", "Helpers.")
+    (spawn,) = remotes("spawn_agent", space=space)
+    item = {"type": "function_call", "call_id": "c1", "name": "spawn_agent", "arguments": "{}"}
+    stage.turns.extend(
+        [
+            [ItemDone({**item, "namespace": "agents"}), DONE],
+            [call("agents__spawn_agent", id_="c2"), DONE],
+            [search("spawn"), DONE],
+            [*say("ok"), DONE],
+        ]
+    )
+
+    bench.turn(tools=bring(Finder, spawn))
+
+    assert bench.outputs(stage, 2) == {"c1": "spawn_agent ran", "c2": "spawn_agent ran"}
+    answer = next(i for i in stage.requests[-1].input if i["type"] == "tool_search_output")
+    assert answer["tools"][0]["tools"][0]["name"] == "spawn_agent"
+
+
+def test_a_tool_that_the_provider_runs_is_offered_where_the_provider_has_it(bench, stage, native):
+    stage.turns.extend([[call("web_search"), DONE], [*say("ok"), DONE]])
+
+    bench.turn(tools=bring(Hosted))
+
+    assert told(stage)[1] == ["web_search"]
+    assert stage.requests[0].special_tools[0].settings == {"external_web_access": False}
+    assert "run by the model's provider" in bench.outputs(stage)["c1"]
+
+
+def test_a_tool_that_the_provider_runs_is_offered_nowhere_else(bench, stage):
+    stage.turns.append([*say("ok"), DONE])
+
+    bench.turn(tools=bring(Hosted))
+
+    assert "web_search" not in told(stage)[0] + told(stage)[1]
+
+
+@pytest.mark.parametrize("execution", ["server", None], ids=["server", "unsaid"])
+def test_who_runs_a_search_is_what_the_item_says(bench, stage, native, execution):
+    item = dict(search("write").item)
+    item["execution"] = execution
+    if execution is None:
+        del item["execution"]
+    stage.turns.extend([[ItemDone(item), DONE], [*say("ok"), DONE]][: 1 + (execution is None)])
+
+    bench.turn(tools=bring(Finder, *FEW))
+
+    assert len(stage.requests) == 1 + (execution is None)
