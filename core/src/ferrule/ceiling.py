@@ -64,7 +64,8 @@ def above(parts: SessionParts) -> Iterator[SessionParts]:
 def approval_policies(parts: SessionParts) -> Sequence[ApprovalPolicy]:
     """The approval policies that count for a thread: its own first."""
     policies: list[ApprovalPolicy] = [parts.settings.approval_policy]
-    policies += [each.approval_policy for one in above(parts) for each in standings(one)]
+    for one in above(parts):
+        policies.extend(standing.approval_policy for standing in standings(one))
     return policies
 
 

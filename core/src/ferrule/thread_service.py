@@ -171,7 +171,6 @@ class ThreadService:
             recorder.record("session_meta", session_meta(opening, thread))
         self._kernel.listen(recorder.warning)
         parts.offer.recall(opening.records)
-        parts.offer.recall(opening.records)
         await open_view(parts, is_new=opening.source != "resume")
         parts.recipes = await configured_recipes(manager.hooks, context)
         parts.tools = _with_own(await manager.session_tools(context), options, context)
@@ -212,7 +211,7 @@ class ThreadService:
         recorder: Recorder,
         settings: Settings,
     ) -> SessionParts:
-        compactor = plugins.compactor
+        above = None if opening.kin is None else opening.kin.parent.parts
         return SessionParts(
             context=context,
             settings=settings,
@@ -225,14 +224,14 @@ class ThreadService:
             backend=plugins.backend,
             allowed=opening.options.config.allowed,
             unconfined=lambda: plugins.unconfined,
-            compactor=None if compactor is None else lambda: compactor,
+            compactor=plugins.compactor,
             owner=self._kernel.owner,
             close_plugins=plugins.aclose,
             recorder=recorder,
-            budgets=Budgets(recorder, context.config, opening.records),
+            budgets=Budgets(recorder, context.config, opening.records, above and above.budgets),
             recipes=RecipeBook((), context),
             parent_thread_id=opening.options.parent_thread_id,
-            parent=None if opening.kin is None else opening.kin.parent.parts,
+            parent=above,
             provider_name=plugins.provider_name,
             policy_plugin=str(context.config.get("policy_plugin")),
             wants_diff=opening.options.wants_diff,
