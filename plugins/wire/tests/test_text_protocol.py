@@ -138,3 +138,19 @@ def test_a_history_becomes_messages_alone():
     assert messages[0] is user
     assert messages[2]["content"][0]["text"] == ('<tool_result name="run">\na.txt\n</tool_result>')
     assert messages[3]["content"][1] == image
+
+
+def test_a_call_in_a_namespace_is_written_with_the_tool_s_whole_name():
+    call = {
+        "type": "function_call",
+        "call_id": "c1",
+        "namespace": "mcp__demo",
+        "name": "echo",
+        "arguments": "{}",
+    }
+    output = {"type": "function_call_output", "call_id": "c1", "output": "x"}
+
+    texts = [each["content"][0]["text"] for each in as_messages([call, output])]
+
+    assert '"name": "mcp__demo__echo"' in texts[0]
+    assert 'name="mcp__demo__echo"' in texts[1]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from ferrule_anthropic.content import Block, blocks_of, text_block, texts_of
 from ferrule_anthropic.names import CallIds, wire_name
 from ferrule_anthropic.reasoning import thinking_block
+from ferrule_hookspecs.history import called_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -155,7 +156,7 @@ class _Writer:
         return {
             "type": "tool_use",
             "id": call_id,
-            "name": wire_name(item.get("namespace", "") + item["name"]),
+            "name": wire_name(called_name(item)),
             "input": _input(item),
         }
 

@@ -6,12 +6,13 @@ import json
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
+from ferrule_hookspecs.history import called_name
 from ferrule_hookspecs.tools import FreeformSchema, FunctionSchema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ferrule_hookspecs.history import CallItem, HistoryItem
+    from ferrule_hookspecs.history import CallItem
     from ferrule_hookspecs.tools import ToolSchema
 
 _USABLE: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -74,7 +75,7 @@ def function_name(name: str) -> str:
 
 def called_function(item: CallItem) -> dict[str, str]:
     """Write a call of the history as a call of a function."""
-    name = function_name(f"{cast('HistoryItem', item).get('namespace', '')}{item['name']}")
+    name = function_name(called_name(item))
     if item["type"] == "custom_tool_call":
         return {"name": name, "arguments": json.dumps({"input": item["input"]})}
     return {"name": name, "arguments": _whole_json(item["arguments"])}

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from ferrule_hookspecs.tools import FunctionSchema
 from ferrule_responses.freeform import function_definition, knows_only_functions
-from ferrule_responses.history import input_items
+from ferrule_responses.history import input_items, reading_of
+from ferrule_responses.special import special_definition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,8 +47,11 @@ def request_fields(request: ModelRequest) -> dict[str, object]:
         "prompt_cache_key": request.thread_id,
         "tool_choice": "auto",
         "parallel_tool_calls": request.parallel_tool_calls,
-        "tools": [_tool(schema, only_functions=only_functions) for schema in request.tools],
-        "input": input_items(request.input, only_functions=only_functions),
+        "tools": [
+            *(_tool(schema, only_functions=only_functions) for schema in request.tools),
+            *map(special_definition, request.special_tools),
+        ],
+        "input": input_items(request.input, reading_of(request)),
     }
     if reasoning := _reasoning(request):
         body["reasoning"] = reasoning

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # The server does not hold these against the next request: one changes, the other is the addition.
 _FREE_TO_CHANGE: Final = ("input", "client_metadata")
-_TOOL_OUTPUTS: Final = ("function_call_output", "custom_tool_call_output")
+_TOOL_OUTPUTS: Final = ("function_call_output", "custom_tool_call_output", "tool_search_output")
 
 
 class Chain:

@@ -6,22 +6,53 @@ server would refuse: reasoning it cannot read, ids and keys it does not know.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from ferrule_responses.freeform import as_function
+from ferrule_hookspecs.history import called_name
+from ferrule_responses.freeform import as_function, knows_only_functions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ferrule_hookspecs.history import HistoryItem, ReasoningHistoryItem
+    from ferrule_hookspecs.provider import ModelRequest
 
 _FOREIGN_KEYS: Final = frozenset(("reasoning_details", "extra_content"))
+_SEARCHES: Final = ("tool_search_call", "tool_search_output")
 
 
-def input_items(items: Iterable[HistoryItem], *, only_functions: bool) -> list[HistoryItem]:
+class Reading(NamedTuple):
+    """What a model can read.
+
+    Attributes:
+        only_functions: Of calls only those of functions.
+        searches: Searches for tools, and what they found.
+    """
+
+    only_functions: bool = False
+    searches: bool = True
+
+
+def reading_of(request: ModelRequest) -> Reading:
+    """Say what the model of a request can read; one of which nothing is known reads all."""
+    info = request.model_info
+    return Reading(knows_only_functions(request), info is None or info.tool_search)
+
+
+def input_items(items: Iterable[HistoryItem], reading: Reading) -> list[HistoryItem]:
     """Return what is sent of a history; items that need no change stay the same objects."""
     own = [_own_fields(item) for item in items if not _is_foreign(item)]
-    return [as_function(item) for item in own] if only_functions else own
+    if not reading.searches:
+        own = [_without_namespace(item) for item in own if item["type"] not in _SEARCHES]
+    return [as_function(item) for item in own] if reading.only_functions else own
+
+
+def _without_namespace(item: HistoryItem) -> HistoryItem:
+    """Write the call of a tool that a search found as one of a tool in the list."""
+    if item["type"] != "function_call" or "namespace" not in item:
+        return item
+    kept = {key: value for key, value in item.items() if key != "namespace"}
+    return cast("HistoryItem", {**kept, "name": called_name(item)})
 
 
 def _is_foreign(item: HistoryItem) -> bool:

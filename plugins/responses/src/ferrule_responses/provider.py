@@ -46,6 +46,8 @@ class Transport(Protocol):
 class ResponsesProvider:
     """Speaks the Responses API."""
 
+    special_tools = ("tool_search", "web_search")
+
     def __init__(self, context: PluginContext) -> None:
         """Check the settings; nothing is sent and nothing heavy is imported."""
         settings = read_settings(context.settings, _OPENAI)

@@ -110,8 +110,8 @@ class WebSocketTransport:
         """Send one request and read its response; any other end of it drops the connection."""
         from ferrule_responses.body import encode, request_fields
         from ferrule_responses.decoder import ResponseDecoder
-        from ferrule_responses.freeform import disguised_tools, knows_only_functions
-        from ferrule_responses.history import input_items
+        from ferrule_responses.freeform import disguised_tools
+        from ferrule_responses.history import input_items, reading_of
 
         fields = request_fields(request)
         self._is_busy = True
@@ -123,11 +123,11 @@ class WebSocketTransport:
             await connection.send(encode(frame))
             decoder = ResponseDecoder(disguised_tools(request))
             answered: list[HistoryItem] = []
-            only_functions = knows_only_functions(request)
+            reading = reading_of(request)
             while not is_whole:
                 for event in decoder.take(self._parsed(await connection.receive())):
                     if isinstance(event, ItemDone):
-                        answered += input_items([event.item], only_functions=only_functions)
+                        answered += input_items([event.item], reading)
                     elif isinstance(event, Completed):
                         self._chain.extend(fields, answered, event.response_id)
                         self._setbacks = 0

@@ -11,6 +11,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Final, cast
 
+from ferrule_hookspecs.history import called_name
 from ferrule_hookspecs.tools import FreeformSchema, FunctionSchema
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def as_messages(history: Sequence[HistoryItem]) -> list[MessageItem]:
             case "message":
                 messages.append(item)
             case "function_call" | "custom_tool_call":
-                names[item["call_id"]] = item["name"]
+                names[item["call_id"]] = called_name(item)
                 messages.append(_text_message("assistant", call_block(item)))
             case "function_call_output" | "custom_tool_call_output":
                 messages.append(_result(item, names.get(item["call_id"], "tool")))
@@ -110,7 +111,7 @@ def call_block(item: CallItem) -> str:
         arguments = json.loads(item["arguments"] or "{}")
     except ValueError:
         arguments = item["arguments"]
-    call = json.dumps({"name": item["name"], "arguments": arguments}, ensure_ascii=False)
+    call = json.dumps({"name": called_name(item), "arguments": arguments}, ensure_ascii=False)
     return f"{FENCE}tool\n{call}\n{FENCE}"
 
 
