@@ -30,10 +30,10 @@ def test_a_profile_can_be_edited(ferrule):
 
 
 def test_a_key_that_is_not_set_says_so(ferrule):
-    run = ferrule("config", "get", "compactor")
+    run = ferrule("config", "get", "oss_provider")
     assert run.returncode == 1
-    assert run.stderr == "error: `compactor` is not set; `ferrule config set` sets it\n"
-    assert ferrule("config", "explain", "compactor").stdout == "compactor is not set\n"
+    assert run.stderr == "error: `oss_provider` is not set; `ferrule config set` sets it\n"
+    assert ferrule("config", "explain", "oss_provider").stdout == "oss_provider is not set\n"
 
 
 def test_explain_for_people(ferrule):

@@ -150,7 +150,7 @@ def test_origin_names_file_and_line(setup):
     assert config.origin("model").line == 3
     assert config.origin("model_verbosity").layer == "-c"
     assert config.origin("store").layer == "defaults"
-    assert config.origin("compactor").layer == "unset"
+    assert config.origin("oss_provider").layer == "unset"
 
 
 def test_explain_shows_every_layer_the_deciding_one_first(setup):

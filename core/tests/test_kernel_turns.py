@@ -271,7 +271,10 @@ def test_compaction_on_overflow_recovers_in_the_same_turn(bench, stage):
 
     assert bench.of("turn/completed")[0]["turn"]["status"] == "completed"
     assert len(bench.items("contextCompaction")) == 1
-    assert stage.requests[-1].input[0]["content"][0]["text"] == "compacted: overflow"
+    prefix = stage.hooks["material"].prefix
+    first, last = stage.requests[0].input, stage.requests[-1].input
+    assert last[:prefix] == first[:prefix]
+    assert last[-1]["content"][0]["text"] == "compacted: overflow"
 
 
 def test_an_empty_summary_is_refused_and_the_history_kept(bench, stage):

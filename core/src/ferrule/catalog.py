@@ -54,6 +54,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "login": "ferrule-login",
         "logout": "ferrule-login",
         "mcp": "ferrule-mcp",
+        "mcp-server": "ferrule-mcp-server",
         "models": "ferrule-models",
         "network": "ferrule-network",
         "plugins": "ferrule-core",
@@ -87,6 +88,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "panel": "ferrule-reviewer-panel",
         "user": "ferrule-reviewer-user",
     },
+    "ferrule.compactors": {"summary": "ferrule-compaction"},
     "ferrule.providers": {
         "anthropic": "ferrule-anthropic",
         "chat": "ferrule-chat",

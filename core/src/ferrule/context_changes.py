@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from ferrule.context import change_text, message, prefix, turn_context
 from ferrule.conversation import Conversation
+from ferrule.prefix_length import leading_messages
 from ferrule.transcript import read_context, read_user_texts
 from ferrule_hookspecs.hooks import ContextUpdate
 
@@ -41,6 +42,7 @@ async def begin_conversation(
     conversation = Conversation(parts.recorder, told=told)
     for item in copied or prefix(parts.context.config, parts.settings, fragments, options):
         conversation.append(item)
+    conversation.prefix_length = leading_messages(conversation.items)
     return conversation
 
 
@@ -52,6 +54,7 @@ async def continue_conversation(
     told = read_context(records) or turn_context(parts.settings)
     conversation = Conversation(parts.recorder, history, read_user_texts(records), told)
     conversation.first_told = _first_context(records) or told
+    conversation.remember(records)
     return conversation
 
 

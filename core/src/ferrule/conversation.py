@@ -11,6 +11,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule.call_parsing import output_item
+from ferrule.gauge import Gauge, stored_gauge
+from ferrule.ledger import Ledger, stored_entries
+from ferrule.prefix_length import stored_prefix_length
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
         MessageItem,
     )
     from ferrule_hookspecs.items import UserInput
+    from ferrule_hookspecs.store import RolloutRecord
 
 
 _SKILL_BYTES: Final = 256 * 1024
@@ -37,6 +41,9 @@ class Conversation:
         user_texts: What the user wrote, also where it was shortened away since.
         told: What the model was last told that its turns run under.
         first_told: The same as the thread began.
+        prefix_length: How many items at the beginning are never rewritten.
+        ledger: What was done.
+        gauge: How full the context is.
     """
 
     def __init__(
@@ -49,6 +56,10 @@ class Conversation:
         self.items: list[HistoryItem] = list(items)
         self.user_texts: list[str] = list(user_texts)
         self.told = self.first_told = told
+        self.prefix_length = 0
+        self.ledger = Ledger()
+        self.gauge = Gauge()
+        recorder.listener = self.ledger.hear
         self._recorder = recorder
         self._open: dict[int, AnyCall] = {}
         self._answers: dict[int, CallAnswer] = {}
@@ -57,6 +68,12 @@ class Conversation:
         """Store an item and put it at the end."""
         self._recorder.record_history(item)
         self.items.append(item)
+
+    def remember(self, records: Sequence[RolloutRecord]) -> None:
+        """Take up what a stored thread's records say beside the history."""
+        self.prefix_length = stored_prefix_length(records, self.items)
+        self.ledger.entries = stored_entries(records)
+        self.gauge = stored_gauge(records)
 
     def take_input(self, content: Sequence[UserInput]) -> None:
         """Store what the user sent."""

@@ -460,7 +460,8 @@ def ended_item(
 ) -> ThreadItem:
     """Give a started item its final form, where its tool has not done so itself."""
     changes: dict[str, object] = {}
-    if item["type"] in ("dynamicToolCall", "commandExecution", "fileChange", "mcpToolCall"):
+    with_status = ("dynamicToolCall", "commandExecution", "fileChange", "mcpToolCall")
+    if item["type"] in (*with_status, "contextCompaction"):
         changes["status"] = status
     if isinstance(output, str) and item["type"] == "commandExecution":
         changes["aggregatedOutput"] = output

@@ -7,6 +7,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
+from ferrule.config.defaults import DEFAULT_COMPACTOR
 from ferrule.reviewers import Reviewers
 from ferrule_hookspecs.errors import ConfigError, PluginError
 
@@ -39,6 +40,7 @@ class PluginSet:
         self._review_providers: dict[str, ModelProvider] = {}
         self._backends: dict[frozenset[Feature], SandboxBackend] = {}
         self._told: set[str] = set()
+        self._loaded_compactor: Compactor | None = None
 
     def check(self) -> None:
         """Fail before anything is started when a named driver is not installed.
@@ -51,7 +53,7 @@ class PluginSet:
         config = self._context.config
         named = {
             "ferrule.sandboxes": config.get("sandbox_backend"),
-            "ferrule.compactors": config.get("compactor"),
+            "ferrule.compactors": config.get("compactor") if self.compactor else None,
         }
         for group, name in named.items():
             if isinstance(name, str) and name not in ("", "auto", *self._manager.names(group)):
@@ -113,14 +115,21 @@ class PluginSet:
         if "unconfined" in self.__dict__:
             await self.unconfined.aclose()
 
-    @cached_property
-    def compactor(self) -> Compactor | None:
-        """The configured compactor, if any."""
+    @property
+    def compactor(self) -> Callable[[], Compactor] | None:
+        """Loads the configured compactor, if there is one; the default need not be installed."""
         name = self._context.config.get("compactor")
         if not isinstance(name, str) or not name:
             return None
-        driver = self._manager.driver("ferrule.compactors", name, self._context)
-        return cast("Compactor", driver)
+        if name == DEFAULT_COMPACTOR and name not in self._manager.names("ferrule.compactors"):
+            return None
+        return lambda: self._compactor(name)
+
+    def _compactor(self, name: str) -> Compactor:
+        if self._loaded_compactor is None:
+            driver = self._manager.driver("ferrule.compactors", name, self._context)
+            self._loaded_compactor = cast("Compactor", driver)
+        return self._loaded_compactor
 
     @cached_property
     def provider_name(self) -> str:

@@ -15,7 +15,7 @@ import anyio.to_thread
 from ferrule_hookspecs.errors import FerruleError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ferrule.event_queue import EventQueue
     from ferrule_hookspecs.decisions import DecisionFacts, DecisionParams
@@ -42,6 +42,7 @@ class Recorder:
         self.queue = queue
         self.turn_id = ""
         self.running = ""  # the turn, while it runs
+        self.listener: Callable[[Event], None] | None = None
         self._writer = writer
         self._open_items: dict[str, ThreadItem] = {}
         self._pending: set[str] = set()
@@ -69,6 +70,8 @@ class Recorder:
             else:
                 self._open_items.pop(item["id"], None)
                 self._pending.discard(item["id"])
+        if self.listener is not None:
+            self.listener(event)
         self.queue.put(event)
 
     def _timed(self, event: ItemStarted | ItemCompleted) -> ThreadItem:

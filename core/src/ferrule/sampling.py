@@ -222,6 +222,7 @@ class CallRunner:
                     return
                 outcome, notes = await self._orchestrator.reconsidered(outcome)
                 self._notes[place] = notes
+                await self._conversation.ledger.settle(self._parts)
                 self._conversation.end_call(key, self._parts.offer.answer(item, outcome.result))
                 if not tool.read_only:
                     await self._diff.update()

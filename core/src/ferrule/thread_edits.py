@@ -53,6 +53,7 @@ class ThreadEdits:
         self._conversation.items = read_history(records)
         self._conversation.user_texts = read_user_texts(records)
         self._conversation.told = read_context(records)
+        self._conversation.remember(records)
 
     def rename(self, name: str) -> None:
         """Give the thread a name to find it by."""

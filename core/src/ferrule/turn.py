@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from ferrule.compaction import Reason, compact, is_due
+from ferrule.compaction import HistoryKeeper
 from ferrule.context import message
 from ferrule.conversation import input_texts
 from ferrule.ids import uuid7
@@ -70,7 +70,7 @@ class TurnLoop:
         self._untaken: Input | None = None
         self._injected: list[HistoryItem] = []
         self._answer: AgentMessageItem | None = None
-        self._last_usage: TokenUsage | None = None
+        self._keeper = HistoryKeeper(parts, conversation, self._request)
         self._inputs: list[str] = []
         self._started = time.time()
 
@@ -110,6 +110,7 @@ class TurnLoop:
         """
         self._untaken = given
         await self._parts.hooks.observe("ferrule_turn_start", turn=self._info)
+        await self._keeper.keep_short()
         await self._take_input(given)
         await self._follow_up()
 
@@ -132,7 +133,7 @@ class TurnLoop:
         while True:
             sample = await self._sample()
             if await self._take_steered() or sample.has_calls or sample.end_turn is False:
-                await self._compact_if_due()
+                await self._keeper.keep_short()
                 continue
             prompts = await self._stop_prompts() if stops < _STOP_HOOK_CAP else []
             for prompt in prompts:
@@ -143,7 +144,7 @@ class TurnLoop:
 
     async def compact_only(self) -> None:
         """Run a turn that does nothing but compact."""
-        await compact(self._parts, self._conversation, self._request(), "manual")
+        await self._keeper.compact("manual")
 
     async def finish(self, status: str, error: TurnError | None) -> Turn:
         """Close what is open, store how the turn ended, and tell everybody."""
@@ -216,9 +217,7 @@ class TurnLoop:
         try:
             sample = await self._sampler.sample(self._request)
         except ProviderError as error:
-            if error.kind != "contextWindowExceeded" or self._parts.compactor is None:
-                raise
-            await self._compact("overflow")
+            await self._keeper.recover(error)
             sample = await self._sampler.sample(self._request)
         if sample.answer is not None:
             self._answer = sample.answer
@@ -226,20 +225,9 @@ class TurnLoop:
         return sample
 
     def _count(self, usage: TokenUsage) -> None:
-        self._last_usage = usage
+        self._conversation.gauge.measured(usage, self._parts.settings)
         has_open_calls = self._conversation.has_open_calls
         self._parts.budgets.count(self._parts, usage, has_open_calls=has_open_calls)
-
-    async def _compact_if_due(self) -> None:
-        if is_due(self._parts, self._last_usage):
-            try:
-                await self._compact("auto")
-            except FerruleError as error:  # if the window is full, the provider will say so
-                self._parts.recorder.warning(str(error))
-
-    async def _compact(self, reason: Reason) -> None:
-        await compact(self._parts, self._conversation, self._request(), reason)
-        self._last_usage = None
 
     async def _stop_prompts(self) -> list[str]:
         answers = await self._parts.hooks.gather(
@@ -253,6 +241,7 @@ class TurnLoop:
         return request._replace(output_schema=self._output_schema)
 
 
+        self._conversation.gauge.asking(len(self._conversation.items))
 def next_request(parts: SessionParts, conversation: Conversation, turn_id: str) -> ModelRequest:
     """Put together what the model is asked next."""
     settings, told = parts.settings, parts.offer.told()

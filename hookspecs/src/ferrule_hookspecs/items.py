@@ -297,13 +297,15 @@ class ExitedReviewItem(TypedDict):
 
 
 class ContextCompactionItem(TypedDict):
-    """The history was compacted here."""
+    """The history was compacted here; `status` and `error` tell of one that kept it as it was."""
 
     type: Literal["contextCompaction"]
     id: str
 
 
 class HookPromptFragment(TypedDict):
+    status: NotRequired[ItemStatus]
+    error: NotRequired[str]
     """Text a hook put before the model."""
 
     text: str

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from ferrule.config.tables import Table
 
+DEFAULT_COMPACTOR = "summary"
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 
 
@@ -61,6 +62,7 @@ def _defaults(*, is_trusted: bool) -> Table:
         "features": {},
         "history": {"persistence": "save-all"},
         "store": "jsonl",
+        "compactor": DEFAULT_COMPACTOR,
         "project_root_markers": [".git"],
         "project_doc_max_bytes": 32_768,
         "project_doc_fallback_filenames": [],

@@ -43,6 +43,8 @@ class ConfigFile(TypedDict, total=False):
     """Text sent as a developer message."""
     compact_prompt: str
     """Prompt that asks for a summary of the history."""
+    experimental_compact_prompt_file: str
+    """File with that prompt."""
     model_catalog_json: str
     """File with facts about models."""
     review_model: str

@@ -168,7 +168,7 @@ def _is_off(base: Mapping[str, object], tool: str) -> bool:
 
 def _is_own_file(path: KeyPath, value: object, root: Path) -> bool:
     """Texts that are sent to the model may only come from the project itself."""
-    if path == ("model_instructions_file",):
+    if path in (("model_instructions_file",), ("experimental_compact_prompt_file",)):
         return Path(str(value)).resolve().is_relative_to(root.resolve())
     if path == ("project_doc_fallback_filenames",):
         return is_list(value) and all(Path(str(name)).name == name for name in value)

@@ -1,1 +1,1 @@
-"""Compactors for long threads, by a summary or by the provider, and the ledger that survives them."""
+"""Compactors for long threads: by a summary of the model, or by the provider."""

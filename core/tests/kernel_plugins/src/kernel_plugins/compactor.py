@@ -16,7 +16,8 @@ class StagedCompactor:
     def __init__(self, context) -> None:
         self.context = context
 
-    async def compact(self, request, provider, *, reason):
+    async def compact(self, request, provider, *, reason, material):
+        stage.hooks["material"] = material
         summary = stage.hooks.get("summary", f"compacted: {reason}")
         if isinstance(summary, BaseException):
             raise summary

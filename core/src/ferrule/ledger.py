@@ -1,0 +1,208 @@
+"""What was done in a thread, kept by the harness and not by the model.
+
+Commands with their exit codes, files that were read and edited with a hash of what they held then,
+calls of other tools that may have changed something, the open steps of the plan. Every entry is a
+record of the rollout, so that a resume finds the ledger as it was. Compaction puts it before the
+model word for word; `ledger_text.py` writes it down.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final, Literal, TypedDict, cast
+
+from ferrule.containment import contained
+from ferrule_hookspecs.errors import FerruleError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ferrule.session_parts import SessionParts
+    from ferrule_hookspecs.events import Event, PlanStep
+    from ferrule_hookspecs.items import ThreadItem
+    from ferrule_hookspecs.store import RolloutRecord
+
+KIND: Final = "ledger"
+"""Type of the event record that holds an entry."""
+_HASHED_BYTES: Final = 8 * 1024 * 1024
+_HASH_DIGITS: Final = 12
+
+
+class CommandEntry(TypedDict):
+    """A command that was run; `exit` is None where it did not come to one."""
+
+    kind: Literal["command"]
+    text: str
+    exit: int | None
+    status: str
+
+
+class FileEntry(TypedDict):
+    """A file; `hash` is None where there is none to have: it is gone, or cannot be read."""
+
+    kind: Literal["file"]
+    path: str
+    how: Literal["read", "edited", "added", "deleted"]
+    hash: str | None
+
+
+class CallEntry(TypedDict):
+    """A call of any other tool that is not read-only."""
+
+    kind: Literal["call"]
+    text: str
+    status: str
+
+
+class PlanEntry(TypedDict):
+    """The whole plan."""
+
+    kind: Literal["plan"]
+    steps: list[PlanStep]
+
+
+Entry = CommandEntry | FileEntry | CallEntry | PlanEntry
+
+
+class Ledger:
+    """The ledger of one thread.
+
+    Attributes:
+        entries: Oldest first.
+    """
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self.entries: list[Entry] = list(entries)
+        self._heard: list[Event] = []
+
+    def hear(self, event: Event) -> None:
+        """Take note of an event; it is entered with `settle`."""
+        if event["method"] in ("item/completed", "turn/plan/updated"):
+            self._heard.append(event)
+
+    async def settle(self, parts: SessionParts) -> None:
+        """Enter what was heard, files with what they hold now."""
+        heard, self._heard = self._heard, []
+        if parts.compactor is None:  # nobody will ask for it
+            return
+        for entry in (entry for event in heard for entry in _entries(event, parts)):
+            if entry["kind"] != "file" or entry["how"] == "deleted" or await _hash(entry, parts):
+                self.entries.append(entry)
+                parts.recorder.record("event_msg", {"type": KIND, "entry": entry})
+
+
+def stored_entries(records: Iterable[RolloutRecord]) -> list[Entry]:
+    """Return the entries of a stored thread; those of turns that were taken back are left out."""
+    entries: list[Entry] = []
+    starts: list[int] = []
+    for record in records:
+        payload = record["payload"]
+        match payload.get("type") if record["type"] == "event_msg" else None:
+            case "task_started":
+                starts.append(len(entries))
+            case "rollback":
+                count = payload.get("num_turns")
+                if isinstance(count, int) and count > 0 and starts:
+                    del entries[starts[-min(count, len(starts))] :]
+                    del starts[-count:]
+            case "ledger" if isinstance(payload.get("entry"), dict):
+                entries.append(cast("Entry", payload["entry"]))
+            case _:
+                pass
+    return entries
+
+
+def _entries(event: Event, parts: SessionParts) -> list[Entry]:
+    if event["method"] == "turn/plan/updated":
+        return [{"kind": "plan", "steps": event["params"]["plan"]}]
+    return _of_item(event["params"]["item"], parts) if event["method"] == "item/completed" else []
+
+
+def _of_item(item: ThreadItem, parts: SessionParts) -> list[Entry]:
+    match item["type"]:
+        case "commandExecution":
+            entries: list[Entry] = [
+                {
+                    "kind": "command",
+                    "text": item["command"],
+                    "exit": item.get("exitCode"),
+                    "status": item["status"],
+                }
+            ]
+            if item["status"] == "completed":
+                reads = [each for each in item["commandActions"] if each["type"] == "read"]
+                entries += [_file(action["path"], "read") for action in reads]
+            return entries
+        case "fileChange":
+            if item["status"] != "completed":
+                return []
+            return [
+                entry
+                for change in item["changes"]
+                for entry in _changed(change["path"], cast("dict[str, object]", change["kind"]))
+            ]
+        case "imageView":
+            return [_file(item["path"], "read")]
+        case "mcpToolCall":
+            return [_call(f"{item['server']}.{item['tool']}", item["arguments"], item["status"])]
+        case "dynamicToolCall":
+            tool = parts.tools.get(item["tool"])
+            if tool is None or not tool.read_only:
+                return [_call(item["tool"], item["arguments"], item["status"])]
+            return _what_was_read(item["arguments"], parts) if item["status"] == "completed" else []
+        case _:
+            return []
+
+
+def _changed(path: str, kind: Mapping[str, object]) -> list[Entry]:
+    target = kind.get("move_path")
+    if isinstance(target, str) and target:
+        return [_file(path, "deleted"), _file(target, "edited")]
+    how = {"add": "added", "delete": "deleted"}.get(str(kind.get("type")), "edited")
+    return [_file(path, cast("Literal['added', 'deleted', 'edited']", how))]
+
+
+def _what_was_read(arguments: object, parts: SessionParts) -> list[Entry]:
+    """A path that a read-only tool was given is a file that was read."""
+    if not isinstance(arguments, dict):
+        return []
+    path = cast("Mapping[str, object]", arguments).get("path")
+    return [_file(os.path.join(parts.settings.cwd, path), "read")] if isinstance(path, str) else []
+
+
+def _call(tool: str, arguments: object, status: str) -> CallEntry:
+    from json import dumps
+
+    given = dumps(arguments, ensure_ascii=False, default=str)
+    return {"kind": "call", "text": f"{tool} {given}", "status": status}
+
+
+def _file(path: str, how: Literal["read", "edited", "added", "deleted"]) -> FileEntry:
+    return {"kind": "file", "path": path, "how": how, "hash": None}
+
+
+async def _hash(entry: FileEntry, parts: SessionParts) -> bool:
+    """Say what a file holds now; returns whether there is a file to speak of."""
+    from hashlib import sha256
+
+    from ferrule.attempt import confined
+
+    try:
+        with contained("the sandbox's access to files"):
+            files, path = confined(parts).files, entry["path"]
+            stat = await files.stat(path)
+            if stat is not None and stat.kind != "file":
+                return False
+            if stat is not None and stat.size > _HASHED_BYTES:
+                entry["hash"] = f"{stat.size} bytes"
+            elif stat is not None:
+                data = await files.read(path, limit=_HASHED_BYTES)
+                entry["hash"] = sha256(data).hexdigest()[:_HASH_DIGITS]
+    except FerruleError:  # the ledger then says less; what reads the file will say why
+        pass
+    return entry["hash"] is not None or entry["how"] != "read"
+
+
+def plan_of(entries: Sequence[Entry]) -> Sequence[PlanStep]:
+    """Return the plan as it was last written down."""
+    return next((each["steps"] for each in reversed(entries) if each["kind"] == "plan"), ())
