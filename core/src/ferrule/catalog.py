@@ -15,6 +15,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "bubblewrap": "ferrule-sandbox-bubblewrap",
         "files": "ferrule-files",
         "hooks": "ferrule-hooks",
+        "instructions": "ferrule-instructions",
         "login": "ferrule-login",
         "mcp": "ferrule-mcp",
         "models": "ferrule-models",

@@ -10,8 +10,6 @@ from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from ferrule_hookspecs.change_review import ReviewFindings
-
 ImageDetail = Literal["auto", "low", "high", "original"]
 
 
@@ -291,12 +289,11 @@ class EnteredReviewItem(TypedDict):
 
 
 class ExitedReviewItem(TypedDict):
-    """A review ended; without findings where it came to none."""
+    """A review ended."""
 
     type: Literal["exitedReviewMode"]
     id: str
     review: str
-    findings: NotRequired[ReviewFindings]
 
 
 class ContextCompactionItem(TypedDict):
@@ -304,11 +301,11 @@ class ContextCompactionItem(TypedDict):
 
     type: Literal["contextCompaction"]
     id: str
-    status: NotRequired[ItemStatus]
-    error: NotRequired[str]
 
 
 class HookPromptFragment(TypedDict):
+    status: NotRequired[ItemStatus]
+    error: NotRequired[str]
     """Text a hook put before the model."""
 
     text: str

@@ -12,7 +12,6 @@ from ferrule_hookspecs.items import (
     MentionInput,
     SkillInput,
 )
-from ferrule_hookspecs.ops import TurnBudget
 from ferrule_hookspecs.policies import (
     ApprovalPolicy,
     DangerFullAccess,
@@ -315,7 +314,6 @@ class TurnStartParams(SettingsParams):
     input: list[Input]
     outputSchema: NotRequired[object]
     clientUserMessageId: NotRequired[str | None]
-    budget: NotRequired[TurnBudget | None]
 
 
 class TurnSteerParams(ThreadIdParams):
