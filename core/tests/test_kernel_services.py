@@ -8,7 +8,7 @@ from kernel_plugins.speech import DONE, call, say
 from ferrule_hookspecs.errors import ConfigError, PluginError, ToolArgumentError
 from ferrule_hookspecs.provider import ModelRequest, TextDelta
 from ferrule_hookspecs.review import Verdict
-from ferrule_hookspecs.tools import SandboxDeniedError
+from ferrule_hookspecs.tools import SandboxDeniedError, Tool, ToolResult
 
 
 @pytest.fixture
@@ -112,6 +112,43 @@ def test_a_model_is_asked_and_the_session_closes_its_provider(stage, during):
 
     assert TextDelta("my answer") in said
     assert stage.closed.count("provider") == 2
+
+
+class Late(Tool):
+    """Offered while the session is open."""
+
+    description = "Comes late."
+
+    async def run(self, call, context):
+        return ToolResult(f"{self.name} ran")
+
+
+def late(context, name, **more):
+    return type("Late", (Late,), {"name": name, "__doc__": "Late.", **more})(context)
+
+
+def test_tools_that_come_late_stand_behind_the_others_from_the_next_request_on(
+    bench, stage, during
+):
+    bench.set_key("tools", "{ off_late = false }")
+    added, told = [], []
+
+    async def act(services, request):
+        context = next(a for n, a in stage.hook_calls if n == "ferrule_session_start")["context"]
+        names = ("z_late", "a_late", "touch", "apply_patch", "off_late")
+        offered = [late(context, name) for name in names]
+        added.extend(services.offer_tools([*offered, late(context, "inner", internal=True)]))
+        ids = {"call_id": "mine", "turn_id": request.turn_id}
+        told.append(await services.call_tool("inner", {}, **ids))
+
+    during(act)
+
+    assert added == ["z_late", "a_late", "inner"]
+    before, after = [[tool.name for tool in r.tools] for r in stage.requests]
+    assert after == [*before, "z_late", "a_late"]
+    assert told[0].output == "inner ran"
+    left_out = [w["message"] for w in bench.of("warning") if "is left out" in w["message"]]
+    assert ["touch" in left_out[0], "apply_patch" in left_out[1]] == [True, True]
 
 
 def test_files_are_those_that_the_sandbox_policy_allows(bench, during):

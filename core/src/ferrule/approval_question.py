@@ -56,8 +56,8 @@ class Question(NamedTuple):
 
     @property
     def confinement(self) -> Confinement:
-        """How the call runs once it is accepted."""
-        return Confinement(self.escalate, self.permissions)
+        """How the call runs once it is accepted, and what was shown for it."""
+        return Confinement(self.escalate, self.permissions, self.details)
 
     @property
     def asking(self) -> list[Verdict]:

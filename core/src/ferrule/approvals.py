@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from anyio import Lock
 
@@ -43,17 +44,21 @@ def policy_name(policy: ApprovalPolicy) -> str:
 
 
 class Confinement(NamedTuple):
-    """How an approved call runs: without the sandbox, or in it with more permissions."""
+    """How an approved call runs: without the sandbox, or in it with more permissions.
+
+    `shown` is what was said about the call beside its arguments, which it was approved by, too.
+    """
 
     escalated: bool
     permissions: AdditionalPermissions
+    shown: Mapping[str, object] = MappingProxyType({})
 
 
 class ApprovalMemory:
     """Calls a reviewer accepted for the rest of the session.
 
     An acceptance covers the call byte for byte, in the same folder, under the same policy, with
-    the same permissions beyond it.
+    the same permissions beyond it, as long as its tool says the same about it.
 
     Attributes:
         hosts: What commands may connect to for the rest of the session.
@@ -78,4 +83,5 @@ def _identity(call: ToolCall, settings: Settings, confinement: Confinement) -> t
     sandbox = json.dumps([settings.sandbox_policy, confinement.permissions], sort_keys=True)
     if confinement.escalated:
         sandbox = "none"
-    return (call.tool, call.form, call.text, settings.cwd, sandbox)
+    shown = json.dumps(confinement.shown, sort_keys=True, default=dict)
+    return (call.tool, call.form, call.text, settings.cwd, sandbox, shown)

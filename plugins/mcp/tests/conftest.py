@@ -98,6 +98,14 @@ class Talk:
         config = kernel.config(ConfigRequest(cwd=cwd))
         return await kernel.threads.start(ThreadOptions(config, cwd, can_answer=can_answer))
 
+    async def heard(self, session, method, **params):
+        """Read events until one of a method comes with these parameters."""
+        with anyio.fail_after(120):
+            async for event in session.events():
+                self.events.append(event)
+                if event["method"] == method and params.items() <= event["params"].items():
+                    return
+
     async def turn(self, session):
         """Take a turn and answer what is asked."""
         content = [{"type": "text", "text": "go"}]

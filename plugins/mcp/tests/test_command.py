@@ -122,3 +122,27 @@ def test_a_server_that_fails_is_tried_in_vain_and_says_why(talk, table):
     assert run.returncode != 0
     assert "ended with exit code 2; it wrote:" in run.stderr
     assert "no_such_server.py" in run.stderr
+
+
+def test_prompts_are_listed_and_one_is_filled_in(talk, table):
+    talk.configure(table("demo"))
+
+    listed = talk.home.run("mcp", "prompts", "demo")
+    filled = talk.home.run("mcp", "prompts", "demo", "greet", "who=Ada")
+    whole = talk.home.run("mcp", "prompts", "demo", "greet", "who=Ada", "--json")
+    refused = talk.home.run("mcp", "prompts", "demo", "greet")
+
+    assert listed.stdout == "greet who=…: Says hello.\n"
+    assert filled.stdout == "Say hello to Ada.\n"
+    assert json.loads(whole.stdout)["messages"][0]["role"] == "user"
+    assert "who is missing" in refused.stderr
+    assert [run.survivors for run in (listed, filled, refused)] == [{}, {}, {}]
+
+
+def test_a_server_that_is_switched_off_is_not_started(talk, table, starts):
+    talk.configure(table("demo", "--starts", starts, enabled=False))
+
+    for command in ("test", "prompts"):
+        run = talk.home.run("mcp", command, "demo")
+        assert "the MCP server 'demo' is disabled" in run.stderr
+    assert starts.read_text() == ""

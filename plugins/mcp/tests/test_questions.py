@@ -4,7 +4,7 @@ import json
 
 import anyio
 
-NAME = {"action": "accept", "content": {"name": "Ada"}}
+NAME = {"action": "accept", "content": {"name": "Ada", "greeting": "hi"}}
 
 
 def said(item):
@@ -22,6 +22,15 @@ def test_a_form_reaches_the_client_and_its_answer_the_server(talk, table):
     assert asked["requestedSchema"]["required"] == ["name"]
     assert asked["turnId"]
     assert said(item) == NAME
+
+
+def test_what_a_form_says_for_a_field_stands_where_the_answer_leaves_it_out(talk, table):
+    talk.configure(table("demo"))
+    talk.answers["form"] = {"action": "accept", "content": {}}
+
+    (item,) = talk.run(("mcp__demo__ask", {}))
+
+    assert said(item) == {"action": "accept", "content": {"greeting": "hi"}}
 
 
 def test_a_url_is_shown_and_only_consent_goes_back(talk, table):
@@ -65,16 +74,8 @@ def test_the_time_a_person_takes_is_not_the_calls(talk, table):
     assert said(item) == NAME
 
 
-def test_requests_to_the_model_are_refused(talk, table):
-    talk.configure(table("demo"))
-
-    (item,) = talk.run(("mcp__demo__sample", {}))
-
-    assert "not supported" in said(item)["message"].lower()
-
-
 def test_the_workspace_is_the_root(talk, table):
-    talk.configure(table("demo"))
+    talk.configure(table("demo", cwd="/"))
 
     (item,) = talk.run(("mcp__demo__roots", {}))
 

@@ -102,3 +102,21 @@ def test_reload_says_what_is_wrong_with_the_configuration(talk, table, ask):
 
     assert fine == {}
     assert "mcp_servers.demo needs either" in str(wrong)
+
+
+def test_prompts_are_chosen_by_the_client_and_a_change_needs_no_reload(talk, table, ask):
+    talk.configure(table("demo"))
+    demo = {"server": "demo", "threadId": "THREAD"}
+
+    before, _, after, filled, unknown = ask(
+        ("mcpServer/prompt/list", demo),
+        ("mcpServer/tool/call", {**demo, "tool": "shrink"}),
+        ("mcpServer/prompt/list", demo),
+        ("mcpServer/prompt/get", {**demo, "name": "greet", "arguments": {"who": "Ada"}}),
+        ("mcpServer/prompt/get", {**demo, "server": "nobody", "name": "greet"}),
+    )
+
+    assert [each["name"] for each in before["prompts"]] == ["greet"]
+    assert [each["name"] for each in after["prompts"]] == ["greet", "more"]
+    assert filled["messages"][0]["content"]["text"] == "Say hello to Ada."
+    assert "there is no MCP server 'nobody'" in str(unknown)

@@ -134,16 +134,6 @@ def test_lines_that_are_no_messages_are_logged_and_disturb_nobody(talk, table):
     assert "not a message: this is no message" in log
 
 
-def test_tools_that_appear_are_offered_to_the_next_session(talk, table):
-    talk.configure(table("demo"))
-    talk.run(("mcp__demo__grow", {}), ("mcp__demo__echo", {"text": "x"}))
-    assert "mcp__demo__grown" not in talk.offered
-
-    talk.run()
-
-    assert "mcp__demo__grown" in talk.offered
-
-
 def test_sessions_share_a_server_in_one_folder_and_not_in_two(talk, table, starts, tmp_path):
     talk.configure(table("demo", "--starts", starts))
     counts = []

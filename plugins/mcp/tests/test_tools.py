@@ -145,3 +145,12 @@ def test_a_table_that_cannot_be_obeyed_is_named_and_the_others_work(talk, table)
     assert item["status"] == "completed"
     warnings = [each["message"] for each in talk.of("warning")]
     assert any("mcp_servers.bad needs either `command` or `url`" in each for each in warnings)
+
+
+def test_what_a_server_logs_by_the_protocol_is_in_its_log(talk, table):
+    talk.configure(table("demo"))
+
+    talk.run(("mcp__demo__log", {}))
+
+    log = (talk.home.path / "log" / "mcp" / "demo.log").read_text()
+    assert 'warning plain: {"said": "beware"}' in log

@@ -226,6 +226,8 @@ class McpServer(TypedDict, total=False):
     default_tools_approval_mode: Literal["auto", "prompt", "writes", "approve"]
     supports_parallel_tool_calls: bool
     trusted: bool
+    sampling: bool
+    """Let it ask the model, each time with approval."""
 
 
 FilesystemAccess = Literal["read", "write", "none", "deny"]

@@ -10,6 +10,14 @@ import typer
 
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.host import ConfigEdit, ConfigRequest
+from ferrule_mcp.listing import (
+    prompt_line,
+    server_key,
+    server_place,
+    server_state,
+    server_tables,
+    shown_server,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,9 +30,6 @@ app = typer.Typer(
     help="List, add, remove and test MCP servers, which offer tools of other programs.",
     no_args_is_help=True,
 )
-_MASK = "*****"
-_SECRETS = ("env", "http_headers")
-
 JsonOption = Annotated[bool, typer.Option("--json", help="print JSON; secrets are masked")]
 NameArgument = Annotated[str, typer.Argument(help="the server's name")]
 
@@ -37,15 +42,17 @@ class McpCommandError(FerruleError):
 def list_servers(context: typer.Context, as_json: JsonOption = False) -> None:
     """List the configured servers."""
     config = _config(context.obj)
-    tables = _tables(config)
+    tables = server_tables(config.values)
     if as_json:
-        _print(json.dumps([_shown(config, name) for name in sorted(tables)], indent=2))
+        _print(json.dumps([shown_server(config, name) for name in sorted(tables)], indent=2))
         return
     if not tables:
         _print("No MCP servers are configured; `ferrule mcp add` adds one.")
         return
     rows = [("name", "what", "state")]
-    rows += [(name, _what(tables[name]), _state(config, name)) for name in sorted(tables)]
+    rows += [
+        (name, server_place(tables[name]), server_state(config, name)) for name in sorted(tables)
+    ]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         _print(
@@ -58,7 +65,7 @@ def get_server(context: typer.Context, name: NameArgument, as_json: JsonOption =
     """Show one server and where it is configured."""
     config = _config(context.obj)
     _known(config, name)
-    shown = _shown(config, name)
+    shown = shown_server(config, name)
     if as_json:
         _print(json.dumps(shown, indent=2))
         return
@@ -91,11 +98,11 @@ def add_server(
     """Add a server to config.toml: `ferrule mcp add NAME -- PROGRAM ARGUMENT…`, or `--url URL`."""
     table = _table(command or [], url, env or [], env_var or [], bearer)
     host = cast("Host", context.obj)
-    if name in _tables(_config(host)) and not replace:
+    if name in server_tables(_config(host).values) and not replace:
         raise McpCommandError(f"there is an MCP server {name!r} already; --replace replaces it")
     _check(name, table)
-    edits = [ConfigEdit(_key(name), None)] if replace else []
-    _write(host, [*edits, ConfigEdit(_key(name), table)])
+    edits = [ConfigEdit(server_key(name), None)] if replace else []
+    _write(host, [*edits, ConfigEdit(server_key(name), table)])
     _print(f"Added {name}; `ferrule mcp test {name}` tries it.")
 
 
@@ -106,31 +113,33 @@ def remove_server(context: typer.Context, name: NameArgument) -> None:
     config = _config(host)
     _known(config, name)
     user = next((layer for layer in config.layers if layer.name == "user"), None)
-    if user is None or name not in _tables_of(user.values):
-        origin = config.origin(_key(name))
+    if user is None or name not in server_tables(user.values):
+        origin = config.origin(server_key(name))
         raise McpCommandError(
             f"the MCP server {name!r} comes from {origin.file or origin.layer}; remove it there"
         )
-    _write(host, [ConfigEdit(_key(name), None)])
+    _write(host, [ConfigEdit(server_key(name), None)])
     _print(f"Removed {name}.")
 
 
 @app.command("test")
-def check_server(context: typer.Context, name: NameArgument, as_json: JsonOption = False) -> None:
+def check_server(
+    context: typer.Context,
+    name: NameArgument,
+    as_json: JsonOption = False,
+    accepts: Annotated[
+        bool,
+        typer.Option("--accept-changes", help="approve approved tools as they are now"),
+    ] = False,
+) -> None:
     """Start a server, list what it offers, and end it; what it offers is remembered."""
     from ferrule_mcp.trial import try_server
 
     host = cast("Host", context.obj)
-    config = _config(host)
-    _known(config, name)
-    if _state(config, name) != "enabled":
-        raise McpCommandError(f"the MCP server {name!r} is {_state(config, name)}")
-    import os
-
-    cwd = os.getcwd()
+    settings = _usable(host, name)
 
     async def attempt(kernel: Kernel) -> Trial:
-        return await try_server(kernel.runtime, host, name, _tables(config)[name], cwd)
+        return await try_server(kernel.runtime, host, settings, accepts=accepts)
 
     trial = host.run(attempt)
     if as_json:
@@ -141,6 +150,40 @@ def check_server(context: typer.Context, name: NameArgument, as_json: JsonOption
         _print(f"  {tool}")
     if not trial.tools:
         _print("  no tools")
+    for tool in trial.accepted:
+        _print(f"{tool}: approved as it is now")
+
+
+@app.command("prompts")
+def use_prompts(
+    context: typer.Context,
+    name: NameArgument,
+    prompt: Annotated[str | None, typer.Argument(help="fill in this prompt, and print it")] = None,
+    arguments: Annotated[list[str] | None, typer.Argument(help="KEY=VALUE for it")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List a server's prompts, or print one: `ferrule mcp prompts S P k=v | ferrule exec -`."""
+    from ferrule_mcp.prompts import filled_prompt, prompt_list, text_of
+    from ferrule_mcp.trial import lent
+
+    host = cast("Host", context.obj)
+    settings = _usable(host, name)
+    given = dict(_pair(each, "an argument of a prompt is") for each in arguments or [])
+
+    async def attempt(kernel: Kernel) -> object:
+        async with lent(kernel.runtime, host, settings) as server:
+            if prompt is None:
+                return await prompt_list(server)
+            return await filled_prompt(server, prompt, given)
+
+    found = host.run(attempt)
+    if as_json:
+        _print(json.dumps(found, indent=2))
+    elif prompt is not None:
+        _print(text_of(cast("Mapping[str, object]", found)))
+    else:
+        for each in cast("Sequence[Mapping[str, object]]", found):
+            _print(prompt_line(each))
 
 
 @app.command("login")
@@ -181,7 +224,7 @@ def _remote(host: Host, name: str) -> tuple[ServerSettings, int]:
 
     config = _config(host)
     _known(config, name)
-    settings = read_server(name, _tables(config)[name], "/")
+    settings = read_server(name, server_tables(config.values)[name], "/")
     if not settings.url:
         raise McpCommandError(f"the MCP server {name!r} has no URL to sign in to")
     if config.get("mcp_oauth_credentials_store", "auto") not in ("auto", "file"):
@@ -189,6 +232,19 @@ def _remote(host: Host, name: str) -> tuple[ServerSettings, int]:
             "`mcp_oauth_credentials_store` must be auto or file: nothing else is supported yet"
         )
     return settings, cast("int", config.get("mcp_oauth_callback_port", 0))
+
+
+def _usable(host: Host, name: str) -> ServerSettings:
+    """Return a server that may be started."""
+    import os
+
+    from ferrule_mcp.server_settings import read_server
+
+    config = _config(host)
+    _known(config, name)
+    if (state := server_state(config, name)) != "enabled":
+        raise McpCommandError(f"the MCP server {name!r} is {state}")
+    return read_server(name, server_tables(config.values)[name], os.getcwd())
 
 
 def _config(host: Host) -> Config:
@@ -207,25 +263,11 @@ def _write(host: Host, edits: Sequence[ConfigEdit]) -> None:
     host.run(write)
 
 
-def _tables(config: Config) -> Mapping[str, Mapping[str, object]]:
-    return _tables_of(config.values)
-
-
-def _tables_of(values: Mapping[str, object]) -> Mapping[str, Mapping[str, object]]:
-    return cast("Mapping[str, Mapping[str, object]]", values.get("mcp_servers") or {})
-
-
 def _known(config: Config, name: str) -> None:
-    tables = _tables(config)
+    tables = server_tables(config.values)
     if name not in tables:
         known = ", ".join(sorted(tables)) or "none"
         raise McpCommandError(f"no MCP server {name!r} is configured; there are: {known}")
-
-
-def _key(name: str) -> str:
-    from ferrule_mcp.approvals import quoted
-
-    return f"mcp_servers.{quoted(name)}"
 
 
 def _table(
@@ -241,7 +283,7 @@ def _table(
     if url is not None:
         table["url"] = url
     if env:
-        table["env"] = dict(_pair(each) for each in env)
+        table["env"] = dict(_pair(each, "--env takes") for each in env)
     if env_vars:
         table["env_vars"] = list(env_vars)
     if bearer is not None:
@@ -249,10 +291,10 @@ def _table(
     return table
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _pair(text: str, what: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name or not equals:
-        raise McpCommandError("--env takes KEY=VALUE")
+        raise McpCommandError(f"{what} KEY=VALUE")
     return name, value
 
 
@@ -265,63 +307,6 @@ def _check(name: str, table: Mapping[str, object]) -> None:
         raise McpCommandError(
             "--env and --env-var are for programs, --bearer-token-env-var is for URLs"
         )
-
-
-def _what(table: Mapping[str, object]) -> str:
-    if "url" in table:
-        return _plain_url(str(table["url"]))
-    return str(table.get("command", ""))
-
-
-def _plain_url(url: str) -> str:
-    """Leave out what may be a secret: user, password and query."""
-    from urllib.parse import urlsplit, urlunsplit
-
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return urlunsplit((parts.scheme, host, parts.path, _MASK if parts.query else "", ""))
-
-
-def _state(config: Config, name: str) -> str:
-    if _tables(config)[name].get("enabled") is not False:
-        return "enabled"
-    origin = config.origin(f"{_key(name)}.enabled")
-    return "not allowed by the administrator" if origin.layer == "requirements" else "disabled"
-
-
-def _shown(config: Config, name: str) -> dict[str, object]:
-    shown: dict[str, object] = {"name": name, "state": _state(config, name)}
-    for key, value in _tables(config)[name].items():
-        if key in _SECRETS and isinstance(value, dict):
-            shown[key] = dict.fromkeys(cast("dict[str, object]", value), _MASK)
-        elif key == "url":
-            shown[key] = _plain_url(str(value))
-        elif key == "args":
-            shown[key] = _masked_arguments(cast("Sequence[str]", value))
-        elif key != "enabled":
-            shown[key] = value
-    origin = config.origin(_key(name))
-    shown["from"] = origin.file or origin.layer
-    return shown
-
-
-def _masked_arguments(arguments: Sequence[str]) -> list[str]:
-    """Mask the value of an argument that is named like a secret."""
-    import re
-
-    secret = re.compile(r"(?i)(key|token|secret|passw|credential|auth)")
-    shown: list[str] = []
-    hides_next = False
-    for argument in arguments:
-        name, equals, _ = argument.partition("=")
-        if hides_next and not argument.startswith("-"):
-            shown.append(_MASK)
-        elif equals and secret.search(name):
-            shown.append(f"{name}={_MASK}")
-        else:
-            shown.append(argument)
-        hides_next = argument.startswith("-") and not equals and bool(secret.search(argument))
-    return shown
 
 
 def _print(line: str) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 import anyio
 
 from ferrule_hookspecs.errors import FerruleError
+from ferrule_mcp.answers import Answers
 from ferrule_mcp.manifest import Manifest
-from ferrule_mcp.questions import Callers, ask
+from ferrule_mcp.questions import Callers
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     import mcp_types as types
     from mcp.client.auth import OAuthClientProvider
-    from mcp.client.session import ClientRequestContext, ClientSession, IncomingMessage
+    from mcp.client.session import ClientSession, IncomingMessage
     from pydantic import BaseModel
 
     from ferrule_hookspecs.plugins import Runtime
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _PAGE_LIMIT: Final = 100
 _SETTLE_S: Final = 0.2
+_FRESH_S: Final = 5.0
 _QUIET: Final = ("client", "mcp", "httpx2")
 
 
@@ -66,6 +68,8 @@ class Connection:
         self._stop = anyio.Event()
         self._scope = anyio.CancelScope()
         self._stale = anyio.Event()
+        self._fresh = anyio.Event()
+        self._fresh.set()
 
     @property
     def session(self) -> ClientSession:
@@ -163,11 +167,15 @@ class Connection:
             reader, writer = await stack.enter_async_context(
                 http_transport(self._settings, self._environ, self._faults, self._sign_in())
             )
+        answers = Answers(self._settings, self.callers, self._log, self._warn)
         session = ClientSession(
             reader,
             writer,
-            elicitation_callback=self._asked,
-            list_roots_callback=self._roots,
+            elicitation_callback=answers.elicit,
+            list_roots_callback=answers.roots,
+            sampling_callback=answers.sample if self._settings.may_sample else None,
+            logging_callback=answers.note,
+            log_level="info",
             message_handler=self._heard,
             client_info=_client_info(),
         )
@@ -208,12 +216,13 @@ class Connection:
 
     async def _offer(self) -> Manifest:
         session = cast("ClientSession", self._session)
-        capabilities = _plain(session.server_capabilities)
+        capabilities = plain(session.server_capabilities)
         tools: list[Mapping[str, object]] = []
         if "tools" in capabilities:
-            tools = [_plain(tool) for tool in await self.pages("list_tools", "tools")]
+            tools = [plain(tool) for tool in await self.pages("list_tools", "tools")]
         tools.sort(key=lambda tool: str(tool["name"]))
-        return Manifest(tools, _plain(session.server_info), capabilities)
+        said = session.instructions or ""
+        return Manifest(tools, plain(session.server_info), capabilities, said)
 
     async def asked(self, request: Awaitable[T]) -> T:
         """Await the answer to a request that is no call of a tool.
@@ -277,29 +286,24 @@ class Connection:
                 self._warn(f"the MCP server {self._settings.name!r} cannot be asked again: {error}")
             else:
                 self.refreshed(self.manifest)
+            if not self._stale.is_set():
+                self._fresh.set()
             await anyio.sleep(_SETTLE_S)  # a server that changes all the time is not asked as often
 
+    async def settled(self) -> None:
+        """Wait a moment until what the server said has changed was read again."""
+        with anyio.move_on_after(_FRESH_S):
+            await self._fresh.wait()
+
     async def _heard(self, message: IncomingMessage) -> None:
+        """Hear what changed. Prompts and resources are asked for when somebody wants them."""
         from mcp_types import ToolListChangedNotification
 
-        await anyio.lowlevel.checkpoint()
         if isinstance(message, ToolListChangedNotification):
+            if self._fresh.is_set():
+                self._fresh = anyio.Event()
             self._stale.set()
-
-    async def _asked(
-        self, context: ClientRequestContext, params: types.ElicitRequestParams
-    ) -> types.ElicitResult | types.ErrorData:
-        return await ask(self._settings.name, self.callers, params, self._warn)
-
-    async def _roots(self, context: ClientRequestContext) -> types.ListRootsResult:
-        from pathlib import Path
-
-        import mcp_types
-
         await anyio.lowlevel.checkpoint()
-        uri = Path(self._settings.cwd).as_uri()
-        root = mcp_types.Root.model_validate({"uri": uri, "name": Path(self._settings.cwd).name})
-        return mcp_types.ListRootsResult(roots=[root])
 
 
 def _load_library() -> None:
@@ -321,7 +325,8 @@ def _client_info() -> types.Implementation:
     return mcp_types.Implementation(name="ferrule", version=version("ferrule-mcp"))
 
 
-def _plain(model: BaseModel | None) -> dict[str, object]:
+def plain(model: BaseModel | None) -> dict[str, object]:
+    """Return the wire form of what a server said."""
     if model is None:
         return {}
     return model.model_dump(by_alias=True, mode="json", exclude_none=True)

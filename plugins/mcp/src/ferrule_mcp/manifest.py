@@ -25,16 +25,27 @@ class Manifest:
         tools: Its tools, sorted by name.
         server_info: What it says of itself.
         capabilities: What it can do.
+        instructions: What it says about its use.
     """
 
     tools: Sequence[Mapping[str, object]] = ()
     server_info: Mapping[str, object] = field(default_factory=dict[str, object])
     capabilities: Mapping[str, object] = field(default_factory=dict[str, object])
+    instructions: str = ""
 
     @property
     def has_resources(self) -> bool:
         """Whether it has resources to read."""
         return "resources" in self.capabilities
+
+    @property
+    def has_prompts(self) -> bool:
+        """Whether it has prompts to choose from."""
+        return "prompts" in self.capabilities
+
+    def tool(self, name: str) -> Mapping[str, object] | None:
+        """Return what is known about a tool."""
+        return next((tool for tool in self.tools if tool["name"] == name), None)
 
 
 def read_manifest(home: Path, key: str) -> Manifest | None:
@@ -57,6 +68,7 @@ def read_manifest(home: Path, key: str) -> Manifest | None:
         cast("Sequence[Mapping[str, object]]", given),
         _table(table.get("server_info")),
         _table(table.get("capabilities")),
+        str(table.get("instructions") or ""),
     )
 
 

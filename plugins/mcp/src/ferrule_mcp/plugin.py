@@ -37,6 +37,14 @@ async def ferrule_tools(context: PluginContext) -> Sequence[Tool] | None:
 
 
 @hookimpl
+async def ferrule_session_start(context: PluginContext, source: str) -> None:
+    """From now on, tools that come later are offered when they are there."""
+    servers = _threads.get(context.thread_id)
+    if servers is not None:
+        servers.begin()
+
+
+@hookimpl
 async def ferrule_session_end(context: PluginContext, reason: str) -> None:
     """Give the servers back; those that nobody else uses end."""
     servers = _threads.pop(context.thread_id, None)
@@ -48,12 +56,10 @@ async def ferrule_session_end(context: PluginContext, reason: str) -> None:
 async def ferrule_amendment(amendment: Amendment, context: PluginContext) -> None:
     """Remember that a tool needs no approval any more."""
     if amendment.kind == "mcp_tool":
-        from ferrule_mcp.approvals import approve_for_good
-
         servers = _threads.get(context.thread_id)
         if servers is not None:
-            servers.approved.add(amendment.value)
-        await approve_for_good(context, *amendment.value)
+            server, tool = amendment.value
+            await servers.approvals.approve(server, tool)
 
 
 @hookimpl

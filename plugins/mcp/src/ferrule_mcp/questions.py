@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mcp_types import ElicitRequestParams, ElicitResult, ErrorData
 
     from ferrule_hookspecs.events import ServerRequest
+    from ferrule_hookspecs.services import SessionServices
     from ferrule_hookspecs.tools import ToolContext
 
 _ACTIONS: Final = ("accept", "decline", "cancel")
@@ -28,13 +29,23 @@ class Caller:
         thread_id: The thread it belongs to.
         turn_id: The turn.
         ask_client: Puts a question to the thread's client; None where nobody can answer.
+        services: What the thread's session does for plugins; None outside of a turn.
+        call_id: The call's own id.
         scope: What ends the call at its deadline.
     """
 
     thread_id: str
     turn_id: str | None
     ask_client: Callable[[ServerRequest], Awaitable[Mapping[str, object]]] | None
+    services: SessionServices | None = None
+    call_id: str = ""
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    _requests: int = 0
+
+    def next_id(self) -> str:
+        """Return an id for what the server asks for during the call."""
+        self._requests += 1
+        return f"{self.call_id}:request:{self._requests}"
 
     @contextmanager
     def paused(self) -> Generator[None]:
@@ -47,9 +58,11 @@ class Caller:
             self.scope.deadline = anyio.current_time() + left
 
     @classmethod
-    def of(cls, context: ToolContext) -> Caller:
+    def of(
+        cls, context: ToolContext, services: SessionServices | None = None, call_id: str = ""
+    ) -> Caller:
         """The caller in whose place a tool runs."""
-        return cls(context.thread_id, context.turn_id, context.ask_client)
+        return cls(context.thread_id, context.turn_id, context.ask_client, services, call_id)
 
 
 class Callers:
@@ -78,8 +91,7 @@ class Callers:
             return (
                 "calls of several threads are under way, and it is not known whose question it is"
             )
-        caller = self._under_way[-1]
-        return caller if caller.ask_client is not None else "nobody can be asked in this session"
+        return self._under_way[-1]
 
 
 async def ask(
@@ -96,7 +108,8 @@ async def ask(
 
     caller = callers.only()
     if isinstance(caller, str) or caller.ask_client is None:
-        tell(f"the MCP server {server!r} asked {params.message!r}, which is declined: {caller}")
+        why = caller if isinstance(caller, str) else "nobody can be asked in this session"
+        tell(f"the MCP server {server!r} asked {params.message!r}, which is declined: {why}")
         return ElicitResult(action="decline")
     with caller.paused():
         answer = await caller.ask_client(_question(server, caller, params))
@@ -105,9 +118,20 @@ async def ask(
         tell(f"the answer to a question of the MCP server {server!r} is not understood: declined")
         return ElicitResult(action="decline")
     content = answer.get("content")
-    has_content = action == "accept" and params.mode == "form" and isinstance(content, dict)
-    given = {"action": action, "content": content if has_content else None}
-    return ElicitResult.model_validate(given)
+    if action == "accept" and params.mode == "form" and isinstance(content, dict):
+        whole = _defaults(params.requested_schema) | cast("dict[str, object]", content)
+        return ElicitResult.model_validate({"action": action, "content": whole})
+    return ElicitResult.model_validate({"action": action})
+
+
+def _defaults(schema: Mapping[str, object]) -> dict[str, object]:
+    """What a form says for fields that are left out."""
+    fields = cast("Mapping[str, object]", schema.get("properties") or {})
+    return {
+        name: cast("Mapping[str, object]", each)["default"]
+        for name, each in fields.items()
+        if isinstance(each, dict) and "default" in each
+    }
 
 
 def _question(server: str, caller: Caller, params: ElicitRequestParams) -> ServerRequest:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Literal, NotRequired, cast
-
-from typing_extensions import TypedDict
+from typing import TYPE_CHECKING, cast
 
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.serving import RpcCall, RpcError, RpcMethod
+from ferrule_mcp import rpc_types as t
 from ferrule_mcp.pool import pool_of
 from ferrule_mcp.server_settings import read_server, read_servers
 
@@ -25,110 +24,42 @@ _INVALID_PARAMS = -32602
 _LOGGED_IN = "mcpServer/oauthLogin/completed"
 
 
-class StatusListResult(TypedDict):
-    """Servers, and where the list goes on."""
-
-    data: list[dict[str, object]]
-    nextCursor: str | None
-
-
-class ToolCallResult(TypedDict):
-    """What a tool gave."""
-
-    content: list[object]
-    structuredContent: NotRequired[object]
-    isError: NotRequired[bool]
-    _meta: NotRequired[object]
-
-
-class ResourceReadResult(TypedDict):
-    """What a resource holds."""
-
-    contents: list[dict[str, object]]
-
-
-class ReloadResult(TypedDict):
-    """Nothing."""
-
-
-class LoginParams(TypedDict):
-    """The server to sign in to."""
-
-    name: str
-    scopes: NotRequired[list[str] | None]
-    threadId: NotRequired[str | None]
-    timeoutSecs: NotRequired[int | None]
-
-
-class LoginResult(TypedDict):
-    """The address to visit."""
-
-    authorizationUrl: str
-
-
-class LoginCompletedParams(TypedDict):
-    """How signing in ended."""
-
-    name: str
-    success: bool
-    error: str | None
-    threadId: str | None
-
-
-class StatusListParams(TypedDict):
-    """Which servers, and how much of them."""
-
-    cursor: NotRequired[str | None]
-    limit: NotRequired[int | None]
-    detail: NotRequired[Literal["full", "toolsAndAuthOnly"] | None]
-    serverName: NotRequired[str | None]
-    threadId: NotRequired[str | None]
-
-
-class ToolCallParams(TypedDict):
-    """A call that the client makes itself."""
-
-    threadId: str
-    server: str
-    tool: str
-    arguments: NotRequired[object]
-    _meta: NotRequired[object]
-
-
-class ResourceReadParams(TypedDict):
-    """A resource."""
-
-    server: str
-    uri: str
-    threadId: NotRequired[str | None]
-    connectorId: NotRequired[str | None]
-    originCallId: NotRequired[str | None]
-    target: NotRequired[object]
-    _meta: NotRequired[dict[str, object] | None]
-
-
 def methods(context: PluginContext, threads: Mapping[str, ThreadServers]) -> Sequence[RpcMethod]:
     """Make the methods of one server of the app-server."""
     made = _Methods(context, threads)
     return (
         RpcMethod(
-            "mcpServerStatus/list", made.status_list, StatusListParams, result=StatusListResult
+            "mcpServerStatus/list", made.status_list, t.StatusListParams, result=t.StatusListResult
         ),
-        RpcMethod("mcpServer/tool/call", made.tool_call, ToolCallParams, result=ToolCallResult),
+        RpcMethod("mcpServer/tool/call", made.tool_call, t.ToolCallParams, result=t.ToolCallResult),
         RpcMethod(
             "mcpServer/resource/read",
             made.resource_read,
-            ResourceReadParams,
-            result=ResourceReadResult,
+            t.ResourceReadParams,
+            result=t.ResourceReadResult,
+        ),
+        RpcMethod(
+            "mcpServer/prompt/list",
+            made.prompt_list,
+            t.PromptListParams,
+            experimental=True,
+            result=t.PromptListResult,
+        ),
+        RpcMethod(
+            "mcpServer/prompt/get",
+            made.prompt_get,
+            t.PromptGetParams,
+            experimental=True,
+            result=t.PromptGetResult,
         ),
         RpcMethod(
             "mcpServer/oauth/login",
             made.login,
-            LoginParams,
-            result=LoginResult,
-            notifications={_LOGGED_IN: LoginCompletedParams},
+            t.LoginParams,
+            result=t.LoginResult,
+            notifications={_LOGGED_IN: t.LoginCompletedParams},
         ),
-        RpcMethod("config/mcpServer/reload", made.reload, result=ReloadResult),
+        RpcMethod("config/mcpServer/reload", made.reload, result=t.ReloadResult),
     )
 
 
@@ -143,7 +74,7 @@ class _Methods:
         """List the servers with what they offer; they are started for it where need be."""
         from anyio import create_task_group
 
-        params = cast("StatusListParams", call.params)
+        params = cast("t.StatusListParams", call.params)
         wanted, names = params.get("serverName"), self._names(call)
         chosen = [name for name in names if wanted in (None, name)]
         page, cursor = _page(chosen, params)
@@ -166,8 +97,9 @@ class _Methods:
     async def tool_call(self, call: RpcCall) -> Mapping[str, object]:
         """Call a tool in the client's own name; nobody is asked for approval."""
         from ferrule_mcp.questions import Caller
+        from ferrule_mcp.server import ToolRequest
 
-        params = cast("ToolCallParams", call.params)
+        params = cast("t.ToolCallParams", call.params)
         arguments = params.get("arguments") or {}
         if not isinstance(arguments, dict):
             raise RpcError("arguments must be an object", _INVALID_PARAMS)
@@ -178,7 +110,8 @@ class _Methods:
             server = _one(servers, params["server"])
             if not server.settings.offers(params["tool"]):
                 raise RpcError(f"the tool {params['tool']!r} is switched off", _INVALID_PARAMS)
-            result = await server.call(caller, params["tool"], cast("dict[str, object]", arguments))
+            request = ToolRequest(params["tool"], cast("dict[str, object]", arguments))
+            result = await server.call(caller, request)
             told = result.model_dump(by_alias=True, mode="json", exclude_none=True)
             keys = ("content", "structuredContent", "isError", "_meta")
             found.append({key: told[key] for key in keys if key in told})
@@ -190,7 +123,7 @@ class _Methods:
         """Read a resource."""
         from ferrule_mcp.resources import read_resource
 
-        params = cast("ResourceReadParams", call.params)
+        params = cast("t.ResourceReadParams", call.params)
         found: list[Mapping[str, object]] = []
 
         async def ask(servers: Mapping[str, Server]) -> None:
@@ -199,13 +132,40 @@ class _Methods:
         await self._with_servers(call, params.get("threadId"), (params["server"],), ask)
         return {"contents": found}
 
+    async def prompt_list(self, call: RpcCall) -> Mapping[str, object]:
+        """List the prompts of a server."""
+        from ferrule_mcp.prompts import prompt_list
+
+        params = cast("t.PromptListParams", call.params)
+        found: list[Mapping[str, object]] = []
+
+        async def ask(servers: Mapping[str, Server]) -> None:
+            found.extend(await prompt_list(_one(servers, params["server"])))
+
+        await self._with_servers(call, params.get("threadId"), (params["server"],), ask)
+        return {"prompts": found}
+
+    async def prompt_get(self, call: RpcCall) -> Mapping[str, object]:
+        """Fill in a prompt, which the client may then send as input."""
+        from ferrule_mcp.prompts import filled_prompt
+
+        params = cast("t.PromptGetParams", call.params)
+        found: dict[str, object] = {}
+
+        async def ask(servers: Mapping[str, Server]) -> None:
+            server = _one(servers, params["server"])
+            found.update(await filled_prompt(server, params["name"], params.get("arguments") or {}))
+
+        await self._with_servers(call, params.get("threadId"), (params["server"],), ask)
+        return found
+
     async def login(self, call: RpcCall) -> Mapping[str, object]:
         """Return the address a person must visit; how it ends is told to every client."""
         import anyio
 
         from ferrule_mcp.sign_in import sign_in
 
-        params = cast("LoginParams", call.params)
+        params = cast("t.LoginParams", call.params)
         settings = self._remote(call, params)
         port = cast("int", call.config.get("mcp_oauth_callback_port", 0))
         urls: list[str] = []
@@ -235,7 +195,7 @@ class _Methods:
             raise RpcError(ends[0] or "it asks nobody to sign in")
         return {"authorizationUrl": urls[0]}
 
-    def _remote(self, call: RpcCall, params: LoginParams) -> ServerSettings:
+    def _remote(self, call: RpcCall, params: t.LoginParams) -> ServerSettings:
         table = _tables(call).get(params["name"])
         if table is None:
             raise RpcError(f"there is no MCP server {params['name']!r}", _INVALID_PARAMS)
@@ -258,7 +218,7 @@ class _Methods:
         return {}
 
     def _names(self, call: RpcCall) -> list[str]:
-        params = cast("StatusListParams", call.params)
+        params = cast("t.StatusListParams", call.params)
         thread = self._threads.get(params.get("threadId") or "")
         return sorted({*_tables(call), *(thread.servers if thread is not None else ())})
 
@@ -296,6 +256,9 @@ class _Visitor:
     def warned(self, message: str) -> None:
         """Hear nothing."""
 
+    def offered(self, server: Server) -> None:
+        """Hear nothing."""
+
 
 def _tables(call: RpcCall) -> Mapping[str, object]:
     return cast("Mapping[str, object]", call.config.get("mcp_servers", {}) or {})
@@ -308,7 +271,7 @@ def _one(servers: Mapping[str, Server], name: str) -> Server:
     return server
 
 
-def _page(names: Sequence[str], params: StatusListParams) -> tuple[Sequence[str], str | None]:
+def _page(names: Sequence[str], params: t.StatusListParams) -> tuple[Sequence[str], str | None]:
     cursor = params.get("cursor") or "0"
     start = int(cursor) if cursor.isdigit() else 0
     limit = params.get("limit") or len(names)

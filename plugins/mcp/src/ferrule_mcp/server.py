@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 import anyio
 
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_mcp.connection import Connection, ConnectionFailedError
 from ferrule_mcp.manifest import Manifest, read_manifest, write_manifest
+from ferrule_mcp.pins import changed_parts
 from ferrule_mcp.server_log import ServerLog
 
 if TYPE_CHECKING:
@@ -45,6 +46,30 @@ class Holder(Protocol):
     def warned(self, message: str) -> None:
         """Hear what a user should know."""
         ...
+
+    def offered(self, server: Server) -> None:
+        """Hear that it is known (anew) what it offers."""
+        ...
+
+
+class ToolChangedError(FerruleError):
+    """A tool is not any more what the call was made and judged for; nothing has run."""
+
+
+class ToolRequest(NamedTuple):
+    """A call of a tool.
+
+    Attributes:
+        tool: What the server calls it.
+        arguments: What it is called with.
+        progress: Hears how far it is.
+        judged: What the tool was when the call was made and judged; None where nobody did.
+    """
+
+    tool: str
+    arguments: Mapping[str, object]
+    progress: ProgressFnT | None = None
+    judged: Mapping[str, object] | None = None
 
 
 class Server:
@@ -128,62 +153,61 @@ class Server:
             )
         return connection
 
-    async def call(
-        self,
-        caller: Caller,
-        tool: str,
-        arguments: Mapping[str, object],
-        progress: ProgressFnT | None = None,
-    ) -> types.CallToolResult:
+    async def call(self, caller: Caller, request: ToolRequest) -> types.CallToolResult:
         """Call a tool.
 
         Raises:
+            ToolChangedError: It is not what it was thought to be.
             FerruleError: The server could not be asked, refused or did not answer; says why.
         """
         caller.scope.deadline = anyio.current_time() + self.settings.call_s
         with caller.scope:
             try:
-                return await self._called(caller, tool, arguments, progress)
+                return await self._called(caller, request)
             except _SessionLostError:  # it did not run, so that it may be tried again
-                return await self._called(caller, tool, arguments, progress)
+                return await self._called(caller, request)
         raise FerruleError(
-            f"the MCP server {self.settings.name!r} did not answer the call of {tool!r} within "
-            f"{self.settings.call_s:g} s; `mcp_servers.{self.settings.name}.tool_timeout_sec` "
-            "sets how long it may take"
+            f"the MCP server {self.settings.name!r} did not answer the call of {request.tool!r} "
+            f"within {self.settings.call_s:g} s; "
+            f"`mcp_servers.{self.settings.name}.tool_timeout_sec` sets how long it may take"
         )
 
-    async def _called(
-        self,
-        caller: Caller,
-        tool: str,
-        arguments: Mapping[str, object],
-        progress: ProgressFnT | None,
-    ) -> types.CallToolResult:
+    async def _called(self, caller: Caller, request: ToolRequest) -> types.CallToolResult:
         with caller.paused():  # how long a start may take is bounded by itself
             connection = await self.opened()
+        self._compare(connection, request)
         connection.callers.enter(caller)
         try:
-            return await self._answered(connection, tool, arguments, progress)
+            return await self._answered(connection, request)
         finally:
             connection.callers.leave(caller)
+            await connection.settled()
 
-    async def _answered(
-        self,
-        connection: Connection,
-        tool: str,
-        arguments: Mapping[str, object],
-        progress: ProgressFnT | None,
-    ) -> types.CallToolResult:
+    def _compare(self, connection: Connection, request: ToolRequest) -> None:
+        """Compare what the server offers with what the call was made for."""
+        if request.judged is None:
+            return
+        name = self.settings.name
+        live = connection.manifest.tool(request.tool)
+        if live is None:
+            raise FerruleError(f"the MCP server {name!r} does not offer {request.tool!r} any more")
+        if changed := changed_parts(request.judged, live):
+            raise ToolChangedError(
+                f"the MCP server {name!r} has changed its tool {request.tool!r} ({changed}) since "
+                "it was offered; nothing has run"
+            )
+
+    async def _answered(self, connection: Connection, request: ToolRequest) -> types.CallToolResult:
         from mcp import MCPError
         from mcp_types import CallToolResult, InputRequiredResult
 
-        responses, state = None, None
+        tool, responses, state = request.tool, None, None
         for _ in range(_ROUND_LIMIT):
             try:
                 result = await connection.session.call_tool(
                     tool,
-                    dict(arguments),
-                    progress_callback=progress,
+                    dict(request.arguments),
+                    progress_callback=request.progress,
                     input_responses=responses,
                     request_state=state,
                     allow_input_required=True,
@@ -266,6 +290,8 @@ class Server:
     def _remember(self, manifest: Manifest) -> None:
         self._manifest = manifest
         write_manifest(self._home, self.settings.manifest_key, manifest)
+        for holder in list(self.holders):
+            holder.offered(self)
 
     def _note_crash(self) -> None:
         """Wait longer before each further start, unless it had run well for a while."""

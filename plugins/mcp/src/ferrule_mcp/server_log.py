@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _FILE_LIMIT: Final = 1024 * 1024
 _TAIL_LIMIT: Final = 2000
+_LINE_LIMIT: Final = 16 * 1024
 
 
 class ServerLog:
@@ -44,6 +45,10 @@ class ServerLog:
             handle = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             with os.fdopen(handle, "ab") as log:
                 log.write(data)
+
+    def note(self, line: str) -> None:
+        """Keep a line that the server logs by the protocol."""
+        self.add(line.replace("\n", "\n  ").encode("utf-8", "replace")[:_LINE_LIMIT] + b"\n")
 
     async def follow(self, process: Process) -> None:
         """Keep everything that a program writes there, to its end."""

@@ -31,6 +31,7 @@ class ServerSettings:
         env: Variables that are set for it.
         env_vars: Variables of ours that are handed on to it.
         cwd: Absolute folder it is started in.
+        root: Absolute folder of the session, which it may ask for.
         url: Where a server of the network is reached.
         headers: HTTP headers, as they are.
         env_headers: HTTP headers, by the variable that holds their value.
@@ -40,6 +41,7 @@ class ServerSettings:
         is_required: Whether a session must not open without it.
         is_trusted: Whether what it says about its own tools counts.
         is_parallel: Whether its tools may be called at the same time.
+        may_sample: Whether it may ask the model, each time with approval.
         startup_s: How long it may take to start.
         call_s: How long a call may take.
         enabled_tools: The only tools that are offered; None for all.
@@ -54,6 +56,7 @@ class ServerSettings:
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     env_vars: tuple[str, ...] = ()
     cwd: str = ""
+    root: str = ""
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     env_headers: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -63,6 +66,7 @@ class ServerSettings:
     is_required: bool = False
     is_trusted: bool = False
     is_parallel: bool = False
+    may_sample: bool = False
     startup_s: float = _STARTUP_S
     call_s: float = _CALL_S
     enabled_tools: frozenset[str] | None = None
@@ -84,8 +88,8 @@ class ServerSettings:
         """What two sessions must have in common to share one running server."""
         handed = {name: environ.get(name) for name in (*self.env_vars, self.bearer_variable)}
         handed |= {name: environ.get(name) for name in self.env_headers.values()}
-        timing = (self.startup_s, self.call_s)
-        return self._digest([self.cwd, dict(self.env), dict(self.headers), handed, timing])
+        kind = (self.startup_s, self.call_s, self.may_sample, self.root)
+        return self._digest([self.cwd, dict(self.env), dict(self.headers), handed, kind])
 
     @property
     def manifest_key(self) -> str:
@@ -142,6 +146,7 @@ def read_server(name: str, value: object, cwd: str) -> ServerSettings:
         env=_map(table.get("env")),
         env_vars=tuple(_variables(table.get("env_vars"), where)),
         cwd=_folder(table.get("cwd"), cwd),
+        root=_folder(None, cwd),
         url=url,
         headers=_map(table.get("http_headers")),
         env_headers=_map(table.get("env_http_headers")),
@@ -151,6 +156,7 @@ def read_server(name: str, value: object, cwd: str) -> ServerSettings:
         is_required=table.get("required") is True,
         is_trusted=table.get("trusted") is True,
         is_parallel=table.get("supports_parallel_tool_calls") is True,
+        may_sample=table.get("sampling") is True,
         startup_s=_startup(table),
         call_s=_number(table.get("tool_timeout_sec"), _CALL_S),
         enabled_tools=None if enabled is None else frozenset(_texts(enabled)),

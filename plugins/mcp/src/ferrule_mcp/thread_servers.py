@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Final, cast
 import anyio
 
 from ferrule_hookspecs.errors import SessionRefusedError
+from ferrule_mcp.approvals import Approvals
 from ferrule_mcp.pool import pool_of
 from ferrule_mcp.resources import resource_tools
+from ferrule_mcp.sampling import sampling_tool
 from ferrule_mcp.server_settings import read_servers
 from ferrule_mcp.tool import make_tool
 
@@ -36,8 +38,10 @@ class ThreadServers:
         for fault in faults.values():
             context.warn(f"{fault}; the server is not used")
         self._settings = [each for each in settings if each.is_enabled]
-        self.approved: set[tuple[str, ...]] = set()
+        self.approvals = Approvals(context)
         self.servers: dict[str, Server] = {}
+        self._has_begun = False
+        self._offered: set[tuple[str, str]] = set()
 
     async def open(self) -> list[Tool]:
         """Take the servers; returns the tools that are known in time.
@@ -90,24 +94,46 @@ class ThreadServers:
             _note_late(self._context, server)
             self._context.warn(
                 f"the MCP server {server.settings.name!r} is still starting; its tools are "
-                "offered in sessions that begin once it was up "
+                "offered as soon as it is there "
                 f"(`ferrule mcp test {server.settings.name}` waits for it)"
             )
 
     def _tools(self) -> list[Tool]:
         tools: list[Tool] = []
         for server in self.servers.values():
-            manifest = server.manifest
-            if manifest is None:
-                continue
-            tools += [
-                make_tool(self._context, server, offered, self.approved)
-                for offered in manifest.tools
-                if server.settings.offers(str(offered["name"]))
-            ]
+            tools += self._fresh(server)
+            if server.settings.may_sample:
+                tools.append(sampling_tool(self._context, server.settings.name))
         if self.servers:
             tools += resource_tools(self._context, self.servers)
         return tools
+
+    def _fresh(self, server: Server) -> list[Tool]:
+        """Make the tools of a server that this thread was not offered yet."""
+        name, manifest = server.settings.name, server.manifest
+        made: list[Tool] = []
+        for offered in () if manifest is None else manifest.tools:
+            tool = str(offered["name"])
+            if (name, tool) not in self._offered and server.settings.offers(tool):
+                self._offered.add((name, tool))
+                made.append(make_tool(self._context, server, offered, self.approvals))
+        return made
+
+    def begin(self) -> None:
+        """Offer what came while the session was built; what comes later is offered at once."""
+        self._has_begun = True
+        for server in self.servers.values():
+            self.offered(server)
+
+    def offered(self, server: Server) -> None:
+        """Offer the tools that a server has beyond those that are offered already.
+
+        None is taken away or told anew, so that the prompt stays cached; a call of one that is
+        gone or has changed is refused before it reaches the server.
+        """
+        services = self._context.services
+        if self._has_begun and services is not None and (tools := self._fresh(server)):
+            services.offer_tools(tools)
 
     async def close(self) -> None:
         """Give the servers back."""

@@ -14,19 +14,24 @@ from ferrule_hookspecs.tools import (
     Tool,
     ToolCall,
     ToolContext,
+    ToolNamespace,
     ToolResult,
 )
-from ferrule_mcp.tool_names import tool_name
+from ferrule_mcp.pins import fingerprint
+from ferrule_mcp.server import ToolChangedError, ToolRequest
+from ferrule_mcp.tool_names import namespace_name, tool_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
     from ferrule_hookspecs.items import McpToolCallItem
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.tools import SandboxSession
+    from ferrule_mcp.approvals import Approvals
     from ferrule_mcp.server import Server
 
 _DESCRIPTION_LIMIT = 4000
+_NAMESPACE_LIMIT = 300
 
 
 class McpTool(Tool):
@@ -34,12 +39,19 @@ class McpTool(Tool):
 
     server: ClassVar[Server]
     offered: ClassVar[Mapping[str, object]]
-    approved: ClassVar[Collection[tuple[str, ...]]] = ()
+    approvals: ClassVar[Approvals]
+    latest: Mapping[str, object] | None = None
+    """What the server says of it meanwhile; the model was told `offered`."""
 
     @property
     def remote_name(self) -> str:
         """What the server calls it."""
         return str(self.offered["name"])
+
+    @property
+    def current(self) -> Mapping[str, object]:
+        """What calls are judged by."""
+        return self.offered if self.latest is None else self.latest
 
     def schema(self) -> FunctionSchema:
         """How the model is told to call it, in the server's words."""
@@ -68,17 +80,25 @@ class McpTool(Tool):
         """Whether the call needs approval: by its mode, and what a trusted server says of it."""
         settings, tool = self.server.settings, self.remote_name
         mode = settings.mode(tool)
-        if (settings.name, tool) in self.approved:
+        standing = self.approvals.standing(settings, self.current)
+        if standing == "approved":
             return Requirement()
-        if mode == "approve" or (mode != "prompt" and self._is_harmless(mode)):
+        if standing == "none" and mode != "prompt" and self._is_harmless(mode):
             return Requirement()
         reason = f'Allow the {settings.name} MCP server to run tool "{tool}"?'
+        if standing == "changed":
+            reason = (
+                f'The {settings.name} MCP server has changed its tool "{tool}" since it was '
+                f"approved. {reason}"
+            )
         details = {
             "tool_name": tool,
-            "tool_description": str(self.offered.get("description") or ""),
+            "tool_description": str(self.current.get("description") or ""),
             "annotations": self._annotations,
+            "fingerprint": fingerprint(self.current),
         }
-        amendments = (Amendment("mcp_tool", (settings.name, tool)),) if mode == "auto" else ()
+        may_last = mode == "auto" or standing == "changed"
+        amendments = (Amendment("mcp_tool", (settings.name, tool)),) if may_last else ()
         return Requirement("approval", reason, amendments=amendments, details=details)
 
     def _is_harmless(self, mode: str) -> bool:
@@ -93,7 +113,7 @@ class McpTool(Tool):
 
     @property
     def _annotations(self) -> Mapping[str, object]:
-        given = self.offered.get("annotations")
+        given = self.current.get("annotations")
         return cast("Mapping[str, object]", given) if isinstance(given, dict) else {}
 
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
@@ -116,13 +136,28 @@ class McpTool(Tool):
                 }
             )
 
+        caller = Caller.of(context, self.context.services, call.call_id)
+        request = ToolRequest(self.remote_name, json.loads(call.text), tell, self.current)
+        self.approvals.pin(self.server.settings, self.current)
         try:
-            result = await self.server.call(
-                Caller.of(context), self.remote_name, json.loads(call.text), tell
-            )
+            result = await self.server.call(caller, request)
+        except ToolChangedError as error:
+            return self._failed(call, started, self._changed(str(error)))
         except FerruleError as error:
             return self._failed(call, started, str(error))
         return self._done(call, started, result, context)
+
+    def _changed(self, reason: str) -> str:
+        """Judge the next call by what the tool is now, and tell the model what that is."""
+        manifest = self.server.manifest
+        now = None if manifest is None else manifest.tool(self.remote_name)
+        if now is None:
+            return reason
+        if "inputSchema" in now and now["inputSchema"] != self.current.get("inputSchema"):
+            schema = json.dumps(now["inputSchema"], ensure_ascii=False, default=dict)
+            reason = f"{reason}. Its arguments are now: {schema[:_DESCRIPTION_LIMIT]}"
+        self.latest = now
+        return f"{reason}. Call it again if that is what you want."
 
     def _done(
         self, call: ToolCall, started: float, result: object, context: ToolContext
@@ -152,12 +187,9 @@ def make_tool(
     context: PluginContext,
     server: Server,
     offered: Mapping[str, object],
-    approved: Collection[tuple[str, ...]],
+    approvals: Approvals,
 ) -> McpTool:
-    """Make the tool of one entry of a server's list.
-
-    `approved` holds server and tool of what was approved for good meanwhile.
-    """
+    """Make the tool of one entry of a server's list."""
     settings, remote = server.settings, str(offered["name"])
     name = tool_name(settings.name, remote)
     hints = offered.get("annotations")
@@ -170,6 +202,15 @@ def make_tool(
         "read_only": settings.is_trusted and is_read_only,
         "server": server,
         "offered": offered,
-        "approved": approved,
+        "approvals": approvals,
+        "deferred": True,
+        "namespace": _namespace(server),
     }
     return cast("McpTool", type("McpTool", (McpTool,), attributes)(context))
+
+
+def _namespace(server: Server) -> ToolNamespace:
+    name, manifest = server.settings.name, server.manifest
+    said = "" if manifest is None else " ".join(manifest.instructions.split())
+    about = said[:_NAMESPACE_LIMIT] or f"Tools of the MCP server {name}."
+    return ToolNamespace(namespace_name(name), about)

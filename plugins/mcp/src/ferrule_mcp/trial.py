@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from ferrule_mcp.pins import Pins, fingerprint
 from ferrule_mcp.pool import pool_of
-from ferrule_mcp.server_settings import read_server
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from ferrule_hookspecs.host import Host
     from ferrule_hookspecs.plugins import Runtime
+    from ferrule_mcp.server import Server
+    from ferrule_mcp.server_settings import ServerSettings
 
 
 class Trial(NamedTuple):
@@ -22,36 +25,50 @@ class Trial(NamedTuple):
         server: What it calls itself.
         seconds: How long it took to answer.
         tools: The tools that would be offered.
+        accepted: Those that are approved from now on as they are.
     """
 
     server: str
     seconds: float
     tools: Sequence[str]
+    accepted: Sequence[str] = ()
 
 
-async def try_server(runtime: Runtime, host: Host, name: str, table: object, cwd: str) -> Trial:
-    """Start a server and end it again.
+async def try_server(
+    runtime: Runtime, host: Host, settings: ServerSettings, *, accepts: bool
+) -> Trial:
+    """Start a server and end it again; `accepts` takes over how approved tools have changed.
 
     Raises:
         FerruleError: It cannot be used; says why.
     """
-    settings = read_server(name, table, cwd)
-    pool, visitor = pool_of(runtime), _Visitor()
-    server = pool.hold(settings, host.environ, host.home, visitor)
     started = time.monotonic()
-    try:
+    async with lent(runtime, host, settings) as server:
         connection = await server.opened()
         seconds = time.monotonic() - started
         manifest = connection.manifest
+    said = manifest.server_info
+    tools = {str(tool["name"]): tool for tool in manifest.tools}
+    offered = [name for name in tools if settings.offers(name)]
+    accepted: list[str] = []
+    if accepts:
+        pins = Pins(host.home)
+        accepted = [name for name in offered if settings.modes.get(name) == "approve"]
+        for name in accepted:
+            pins.set(settings.name, name, fingerprint(tools[name]))
+    title = f"{said.get('name', 'it')} {said.get('version', '')}".strip()
+    return Trial(title, seconds, offered, accepted)
+
+
+@asynccontextmanager
+async def lent(runtime: Runtime, host: Host, settings: ServerSettings) -> AsyncGenerator[Server]:
+    """Hold a server outside of any session, as long as the block lasts."""
+    pool, visitor = pool_of(runtime), _Visitor()
+    server = pool.hold(settings, host.environ, host.home, visitor)
+    try:
+        yield server
     finally:
         await pool.release([server], visitor)
-    said = manifest.server_info
-    tools = [str(tool["name"]) for tool in manifest.tools]
-    return Trial(
-        f"{said.get('name', 'it')} {said.get('version', '')}".strip(),
-        seconds,
-        [tool for tool in tools if settings.offers(tool)],
-    )
 
 
 class _Visitor:
@@ -61,4 +78,7 @@ class _Visitor:
         """Hear nothing: what fails is raised."""
 
     def warned(self, message: str) -> None:
+        """Hear nothing."""
+
+    def offered(self, server: Server) -> None:
         """Hear nothing."""

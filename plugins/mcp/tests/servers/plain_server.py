@@ -1,7 +1,8 @@
 """An MCP server on stdin and stdout without any library, which misbehaves on request.
 
 Arguments: `--slow SECONDS` before it answers, `--garbage` between its lines, `--deaf`: no answers,
-`--starts FILE` appends a line at every start, `--ignore-end` does not end by itself.
+`--starts FILE` appends a line at every start, `--ignore-end` does not end by itself, `--gate FILE`
+waits until the file is there, `--words FILE` describes the tool `write` by what the file says.
 """
 
 import json
@@ -40,7 +41,17 @@ TOOLS = [
     tool("add", {"destructiveHint": False, "openWorldHint": False}),
     *(tool(name, READS) for name in ("env", "crash", "hang", "huge", "image", "fail", "refuse")),
     *(tool(name, READS) for name in ("grow", "ask", "ask_url", "sample", "roots", "progress")),
-    *(tool(name, READS) for name in ("child", "structured", "count")),
+    *(tool(name, READS) for name in ("child", "structured", "count", "log", "shrink", "alter")),
+]
+if option("--words") and os.path.exists(option("--words")):
+    with open(option("--words")) as words:
+        TOOLS[1]["description"] = words.read()
+PROMPTS = [
+    {
+        "name": "greet",
+        "description": "Says hello.",
+        "arguments": [{"name": "who", "required": True}],
+    }
 ]
 waiting = {}
 
@@ -72,6 +83,21 @@ def call(request, name, arguments, token):
         TOOLS.append(tool("grown", READS))
         send({"method": "notifications/tools/list_changed"})
         return text("grown")
+    if name == "shrink":
+        TOOLS[:] = [each for each in TOOLS if each["name"] != "echo"]
+        PROMPTS.append({"name": "more"})
+        send({"method": "notifications/prompts/list_changed"})
+        send({"method": "notifications/resources/list_changed"})
+        send({"method": "notifications/tools/list_changed"})
+        return text("shrunk")
+    if name == "alter":
+        TOOLS[1] = tool("write", None, words={"type": "string"})
+        send({"method": "notifications/tools/list_changed"})
+        return text("altered")
+    if name == "log":
+        told = {"level": "warning", "logger": "plain", "data": {"said": "beware"}}
+        send({"method": "notifications/message", "params": told})
+        return text("logged")
     if name == "progress":
         for step in (1, 2):
             told = {"progressToken": token, "progress": step, "total": 2, "message": f"step {step}"}
@@ -86,14 +112,25 @@ def call(request, name, arguments, token):
     return text("done: " + name)
 
 
-FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+FORM = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "greeting": {"type": "string", "default": "hi"}},
+    "required": ["name"],
+}
 ASKS = {
     "ask": ("elicitation/create", {"message": "Who?", "requestedSchema": FORM}),
     "ask_url": (
         "elicitation/create",
         {"mode": "url", "message": "Sign in", "url": "https://a.test/", "elicitationId": "e1"},
     ),
-    "sample": ("sampling/createMessage", {"messages": [], "maxTokens": 10}),
+    "sample": (
+        "sampling/createMessage",
+        {
+            "systemPrompt": "Be brief.",
+            "messages": [{"role": "user", "content": {"type": "text", "text": "What is 1+1?"}}],
+            "maxTokens": 3,
+        },
+    ),
     "roots": ("roots/list", {}),
 }
 
@@ -107,7 +144,7 @@ def answer(message):
             send({"id": waiting.pop(request), "result": text(said)})
     elif method == "initialize":
         info = {"name": "plain", "version": "1.0"}
-        capabilities = {"tools": {"listChanged": True}, "resources": {}}
+        capabilities = {"tools": {"listChanged": True}, "resources": {}, "prompts": {}}
         version = params["protocolVersion"]
         result = {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info}
         send({"id": request, "result": result})
@@ -120,6 +157,14 @@ def answer(message):
         send({"id": request, "result": {"resourceTemplates": templates}})
     elif method == "resources/read":
         send({"id": request, "result": {"contents": [{"uri": params["uri"], "text": "a note"}]}})
+    elif method == "prompts/list":
+        send({"id": request, "result": {"prompts": PROMPTS}})
+    elif method == "prompts/get" and "who" not in (params.get("arguments") or {}):
+        send({"id": request, "error": {"code": -32602, "message": "who is missing"}})
+    elif method == "prompts/get":
+        said = {"type": "text", "text": f"Say hello to {params['arguments']['who']}."}
+        told = {"description": "Says hello.", "messages": [{"role": "user", "content": said}]}
+        send({"id": request, "result": told})
     elif method == "tools/call" and params["name"] in ASKS:
         ask_client(*ASKS[params["name"]], request)
     elif method == "tools/call" and params["name"] == "refuse":
@@ -137,6 +182,8 @@ if option("--starts"):
         starts.write(f"{os.getpid()}\n")
 if "--ignore-end" in sys.argv:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+while option("--gate") and not os.path.exists(option("--gate")):
+    time.sleep(0.01)
 if option("--slow"):
     time.sleep(float(option("--slow")))
 for line in sys.stdin:
