@@ -14,10 +14,11 @@ from ferrule.dispatcher import strictest
 from ferrule.ids import uuid7
 from ferrule.ledger_text import ledger_message
 from ferrule.transcript import well_formed
+from ferrule.usage import tell_usage
 from ferrule_hookspecs.errors import FerruleError, ProviderError
 from ferrule_hookspecs.provider import Completed
 from ferrule_hookspecs.slots import CompactionMaterial
-from ferrule_hookspecs.token_counts import estimate_tokens
+from ferrule_hookspecs.token_counts import estimate_tokens, no_usage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.provider import ModelEvent, ModelRequest
     from ferrule_hookspecs.slots import CompactionResult
+    from ferrule_hookspecs.threads import TokenUsage
 
 Reason = Literal["manual", "auto", "overflow"]
 
@@ -135,8 +137,15 @@ class HistoryKeeper:
         conversation.replace(history, summary)
         conversation.gauge.compacted(asked_for=reason == "manual")
         await tell_again(parts, conversation, request.turn_id)
+        self._tell_size()
         parts.recorder.item_completed({"type": "contextCompaction", "id": item_id})
         await parts.hooks.observe("ferrule_compact_after", turn=info, summary=summary)
+
+    def _tell_size(self) -> None:
+        """Tell clients how full the context is now, which the next response will say exactly."""
+        spent, estimate = self._parts.budgets, estimate_tokens(self._conversation.items)
+        usage: TokenUsage = {**no_usage(), "totalTokens": estimate}
+        tell_usage(self._parts, usage, spent.turn_spent, spent.thread_spent)
 
     async def _shorter(
         self, request: ModelRequest, reason: Reason

@@ -41,7 +41,7 @@ def content_text(item: Shape) -> str:
 
 
 def _status(item: Shape) -> str:
-    status: str = item["status"]
+    status: str = item.get("status", "completed")
     return "in_progress" if status == "inProgress" else status
 
 
@@ -140,7 +140,9 @@ def _web_search(item: Shape) -> Shape:
 
 
 def _compaction(item: Shape) -> Shape:
-    return {"type": "context_compaction"}
+    error = item.get("error")
+    failed: Shape = {"status": "failed", "error": {"message": error or "it was ended"}}
+    return {"type": "context_compaction"} | (failed if _status(item) == "failed" else {})
 
 
 _SHAPES: Final[dict[str, Callable[[Shape], Shape | None]]] = {
