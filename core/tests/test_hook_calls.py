@@ -8,7 +8,8 @@ from kernel_plugins.tools import Note
 
 from ferrule.doctor.battery import examine
 from ferrule.doctor.examination import Examination
-from ferrule_hookspecs.errors import ProviderError, SessionRefusedError
+from ferrule_hookspecs.change_review import ReviewRefusal
+from ferrule_hookspecs.errors import FerruleError, ProviderError, SessionRefusedError
 from ferrule_hookspecs.hooks import (
     Check,
     ContextFragment,
@@ -77,6 +78,21 @@ def test_hook_ferrule_checks(bench, stage):
     assert (arguments["context"].thread_id, arguments["context"].cwd) == ("", request.cwd)
     assert finding.check.mend == "turn it up"
     assert finding.plugin
+
+
+def test_hook_ferrule_review_task(bench, stage):
+    stage.hooks["ferrule_review_task"] = ReviewRefusal("there is nothing to review")
+    target = {"type": "commit", "sha": "abc"}
+
+    async def script(session):
+        with pytest.raises(FerruleError, match=r"^there is nothing to review$"):
+            await bench.perform(session, "review/start", target=target)
+
+    session = bench.run(script)
+
+    (arguments,) = calls_of(stage, "ferrule_review_task")
+    assert arguments["target"] == target
+    assert arguments["context"].thread_id == session.thread["id"]
 
 
 def test_hook_ferrule_egress(bench, stage):

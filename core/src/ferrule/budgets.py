@@ -88,6 +88,7 @@ class Budgets:
                     yield
                 group.cancel_scope.cancel()
             if scope.cancelled_caught:
+                self._cut(None)
                 raise self._excess() or nearest.out_of_time()
         finally:
             for account in accounts:

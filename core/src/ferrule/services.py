@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.host import Session, SessionFacts
     from ferrule_hookspecs.provider import ModelProvider
     from ferrule_hookspecs.sandbox import FileSystem
-    from ferrule_hookspecs.tool_finding import DeferredTool
     from ferrule_hookspecs.services import ChildOptions
     from ferrule_hookspecs.tool_finding import DeferredTool
     from ferrule_hookspecs.tools import Tool
@@ -73,10 +72,6 @@ class LiveServices:
     async def inject(self, items: Sequence[Mapping[str, object]]) -> None:
         """Put items at the end of this session's history; no turn is started."""
         await self._family().inject(items)
-
-    def deferred_tools(self) -> Sequence[DeferredTool]:
-        """List the tools that the session's model may look for."""
-        return self._bound()[0].offer.deferred()
 
     def deferred_tools(self) -> Sequence[DeferredTool]:
         """List the tools that the session's model may look for."""

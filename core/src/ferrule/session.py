@@ -156,6 +156,12 @@ class LiveSession:
                 return self._steer(op["params"])
             case "thread/compact/start":
                 return await self._begin(TurnJob(None), group)
+            case "review/start":
+                from ferrule.review_turn import review_job  # most sessions review nothing
+
+                target = op["params"]["target"]
+                job = await review_job(self._parts, self._settings, target)
+                return await self._begin(job, group)
             case "thread/shellCommand":
                 return await self._run_command(op["params"], group)
             case "turn/interrupt":
@@ -277,7 +283,7 @@ class LiveSession:
     def _inject(self, params: InjectItemsParams) -> None:
         items = injectable(params["items"])
         turn = self._turns.running
-        if turn is not None:  # a call that is open must be answered first
+        if turn is not None and not self._turns.is_reviewing:  # open calls are answered first
             turn.inject(items)
             return
         for item in items:

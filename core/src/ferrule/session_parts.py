@@ -11,7 +11,6 @@ from ferrule.approvals import ApprovalMemory
 from ferrule.permissions import Grants
 from ferrule.policy import policy_mode
 from ferrule.tool_offer import ToolOffer
-from ferrule.tool_offer import ToolOffer
 from ferrule_hookspecs.tools import TurnInfo
 
 if TYPE_CHECKING:
@@ -103,11 +102,6 @@ class SessionParts:
     way_out: WayOut | None = None
     view: WorkspaceView | None = None
     call_began: anyio.Event = field(default_factory=anyio.Event)
-    offer: ToolOffer = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Make what asks the parts themselves."""
-        self.offer = ToolOffer(self)
     offer: ToolOffer = field(init=False)
 
     def __post_init__(self) -> None:

@@ -114,6 +114,10 @@ class TurnLoop:
         await self._take_input(given)
         await self._follow_up()
 
+    def conclude(self, answer: AgentMessageItem | None) -> None:
+        """Have another answer than the last thing that the model said."""
+        self._answer, self.last_message = answer, None if answer is None else answer["text"]
+
     async def run_command(self, command: UserCommand) -> None:
         """Run a turn for a user's own command; the model is only asked where input comes."""
         await self._parts.hooks.observe("ferrule_turn_start", turn=self._info)
@@ -237,11 +241,11 @@ class TurnLoop:
 
     def _request(self) -> ModelRequest:
         self._parts.budgets.check()
+        self._conversation.gauge.asking(len(self._conversation.items))
         request = next_request(self._parts, self._conversation, self.turn_id)
         return request._replace(output_schema=self._output_schema)
 
 
-        self._conversation.gauge.asking(len(self._conversation.items))
 def next_request(parts: SessionParts, conversation: Conversation, turn_id: str) -> ModelRequest:
     """Put together what the model is asked next."""
     settings, told = parts.settings, parts.offer.told()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ferrule.review_turn import Review
     from ferrule.user_command import UserCommand
     from ferrule_hookspecs.errors import FerruleError
     from ferrule_hookspecs.items import UserInput
@@ -29,6 +30,7 @@ class TurnJob(NamedTuple):
         command: The user's own command, in a turn of its own.
         refusal: Why the turn cannot run.
         budget: What the client lets the turn spend, within what is configured.
+        review: The review that is to be done.
     """
 
     input: Input | None
@@ -36,3 +38,4 @@ class TurnJob(NamedTuple):
     command: UserCommand | None = None
     refusal: FerruleError | None = None
     budget: TurnBudget | None = None
+    review: Review | None = None

@@ -12,6 +12,7 @@ from ferrule.ids import uuid7
 from ferrule.session_view import keep_files
 from ferrule.turn import TurnLoop
 from ferrule.turn_failure import failure_of
+from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.hooks import Notification
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from ferrule.conversation import Conversation
+    from ferrule.review_turn import ReviewTurn
     from ferrule.session_parts import SessionParts, Settings
     from ferrule.turn_job import Input, TurnJob
     from ferrule.user_command import UserCommand
@@ -47,6 +49,7 @@ class TurnRunner:
         """Take the parts; `pass_on` begins another turn with input, if it still can."""
         self.running: TurnLoop | None = None
         self.was_interrupted = False
+        self._review: ReviewTurn | None = None
         self._thread = thread
         self._parts = parts
         self._conversation = conversation
@@ -67,6 +70,11 @@ class TurnRunner:
             return None
         return turn
 
+    @property
+    def is_reviewing(self) -> bool:
+        """Whether the running turn is a review, with a conversation of its own."""
+        return self.running is not None and self._review is not None
+
     def interrupt(self) -> None:
         """End the running turn, if there is one."""
         if self.running is not None:
@@ -74,16 +82,27 @@ class TurnRunner:
             self.running.scope.cancel()
 
     async def begin(self, job: TurnJob, settings: Settings, group: TaskGroup) -> TurnLoop:
-        """Begin a turn once the one before is over."""
+        """Begin a turn once the one before is over.
+
+        Raises:
+            FerruleError: It would cost a review that runs, or a review would cost what runs.
+        """
+        self._refuse_loss(job)
         if self.running is not None:
             self.running.scope.cancel()
         await self._idle.wait()
         self._idle = anyio.Event()
         self.was_interrupted = False
         self._parts.settings = settings
+        parts, conversation, self._review = self._parts, self._conversation, None
+        if job.review is not None:
+            from ferrule.review_turn import ReviewTurn  # most sessions review nothing
+
+            self._review = ReviewTurn(job.review, parts, conversation)
+            parts, conversation = self._review.parts, self._review.conversation
         turn = TurnLoop(
-            self._parts,
-            self._conversation,
+            parts,
+            conversation,
             uuid7(),
             output_schema=job.output_schema,
             takes_input=job.input is not None or job.command is not None,
@@ -91,6 +110,15 @@ class TurnRunner:
         self.running = turn
         group.start_soon(self._run, turn, job, name=f"turn {turn.turn_id}")
         return turn
+
+    def _refuse_loss(self, job: TurnJob) -> None:
+        """Let nothing but an interrupt end a review, and no review end anything else."""
+        if self.running is None or self.running.scope.cancel_called:
+            return
+        if self.is_reviewing:
+            raise FerruleError("a review runs; wait for its end, or interrupt it first")
+        if job.review is not None:
+            raise FerruleError("a turn runs; wait for its end, or interrupt it, then review")
 
     def start_command(self, command: UserCommand) -> None:
         """Run a user's command beside what the running turn does; the turn waits for it."""
@@ -149,6 +177,8 @@ class TurnRunner:
                     await turn.run_command(job.command)
                 elif job.input is not None:
                     await turn.run(job.input)
+                elif self._review is not None:
+                    await self._review.run(turn)
                 else:
                     await turn.compact_only()
         except FAULTS as error:  # the session outlives whatever ends a turn

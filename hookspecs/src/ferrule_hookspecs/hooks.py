@@ -14,6 +14,7 @@ from ferrule_hookspecs.markers import hook_contract
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ferrule_hookspecs.change_review import ReviewRefusal, ReviewTarget, ReviewTask
     from ferrule_hookspecs.egress import Egress
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.items import UserInput
@@ -253,6 +254,21 @@ def ferrule_workspace_view(context: PluginContext, policy: ResolvedPolicy) -> Wo
     Returns: the view, or None. Two plugins answering refuse the session.
     Errors: an exception counts as a refusal of the session and names the plugin.
     Timeout: 300 s, then as an exception. Async: yes. Added in 0.1.
+    """
+
+
+@hook_contract("rewrite", timeout_s=60.0)
+def ferrule_review_task(
+    target: ReviewTarget, context: PluginContext
+) -> ReviewTask | ReviewRefusal | None:
+    """Say how changes are reviewed, once somebody asks for a review.
+
+    When: once per `review/start`, before its turn begins.
+    Args: ``target`` is what is to be reviewed, ``context`` is the session's; frozen.
+    Returns: the task; or a refusal, whose sentence the user reads; or None. Two plugins answering
+        refuse the review.
+    Errors: an exception refuses the review and names the plugin.
+    Timeout: 60 s, then as an exception. Async: yes. Added in 0.1.
     """
 
 

@@ -10,6 +10,8 @@ from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
+from ferrule_hookspecs.change_review import ReviewFindings
+
 ImageDetail = Literal["auto", "low", "high", "original"]
 
 
@@ -289,11 +291,12 @@ class EnteredReviewItem(TypedDict):
 
 
 class ExitedReviewItem(TypedDict):
-    """A review ended."""
+    """A review ended; without findings where it came to none."""
 
     type: Literal["exitedReviewMode"]
     id: str
     review: str
+    findings: NotRequired[ReviewFindings]
 
 
 class ContextCompactionItem(TypedDict):
@@ -301,11 +304,11 @@ class ContextCompactionItem(TypedDict):
 
     type: Literal["contextCompaction"]
     id: str
+    status: NotRequired[ItemStatus]
+    error: NotRequired[str]
 
 
 class HookPromptFragment(TypedDict):
-    status: NotRequired[ItemStatus]
-    error: NotRequired[str]
     """Text a hook put before the model."""
 
     text: str

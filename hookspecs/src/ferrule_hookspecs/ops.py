@@ -9,6 +9,7 @@ from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
+from ferrule_hookspecs.change_review import ReviewTarget
 from ferrule_hookspecs.items import UserInput
 from ferrule_hookspecs.policies import ApprovalPolicy, SandboxPolicy
 
@@ -124,6 +125,21 @@ class CompactStart(TypedDict):
     params: ThreadParams
 
 
+class ReviewStartParams(TypedDict):
+    """What is to be reviewed."""
+
+    threadId: str
+    target: ReviewTarget
+
+
+class ReviewStart(TypedDict):
+    """Review changes in a turn of its own; the history then holds what came of it."""
+
+    id: str
+    method: Literal["review/start"]
+    params: ReviewStartParams
+
+
 class RollbackParams(TypedDict):
     """How many turns to take back, at least 1; `files` takes those of an overlay back as well."""
 
@@ -219,6 +235,7 @@ Op = (
     | InjectItems
     | ShellCommand
     | CompactStart
+    | ReviewStart
     | Rollback
     | RequestAnswer
     | Shutdown

@@ -120,9 +120,9 @@ class Client:
     async def thread(self, **params: object) -> str:
         return (await self.call("thread/start", params))["thread"]["id"]
 
-    async def turn(self, thread_id: str, text: str = "go") -> str:
+    async def turn(self, thread_id: str, text: str = "go", **more: Any) -> str:
         content = [{"type": "text", "text": text}]
-        reply = await self.call("turn/start", {"threadId": thread_id, "input": content})
+        reply = await self.call("turn/start", {"threadId": thread_id, "input": content, **more})
         return reply["turn"]["id"]
 
     async def whole_turn(self, thread_id: str, text: str = "go") -> Any:

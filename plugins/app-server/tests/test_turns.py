@@ -192,3 +192,17 @@ def test_a_project_is_not_trusted_by_starting_a_thread_in_it(serve, ferrule_home
         assert (ferrule_home.path / "config.toml").read_text() == before
 
     serve(talk)
+
+
+def test_a_client_may_bound_what_a_turn_spends(serve, model_server):
+    model_server.play([[function_call("exec_command", {"cmd": "true"})], [message("never")]])
+
+    async def talk(hub):
+        client = await hub.client()
+        thread_id = await client.thread(sandbox="danger-full-access")
+        await client.turn(thread_id, budget={"requests": 1})
+        done = await client.told("turn/completed")
+        assert done["turn"]["error"]["codexErrorInfo"] == "sessionBudgetExceeded"
+
+    serve(talk)
+    assert len(model_server.requests) == 1

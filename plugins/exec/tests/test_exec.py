@@ -272,3 +272,46 @@ def test_a_run_without_a_sandbox_says_so(run_ferrule, model_server, mode, form):
 
     assert finished.returncode == 0
     assert "warning: NO SANDBOX" in finished.stderr
+
+
+def test_a_budget_ends_the_run_with_its_reason_and_leaves_no_process(run_ferrule, model_server):
+    call = function_call("exec_command", {"cmd": "sleep 601", "yield_time_ms": 60_000})
+    model_server.play([[call], [message("never")]])
+
+    run = run_ferrule("exec", "--json", "--max-tokens", "100", "go")
+
+    assert run.returncode == 1
+    assert run.events[-1]["error"] == {
+        "message": "the turn's token budget of 100 is used up: 110 used; raise"
+        " `budgets.turn.tokens` to go on",
+        "reason": "budget_exceeded",
+    }
+    assert not run.survivors
+    assert len(model_server.requests) == 1
+
+
+def test_a_run_may_be_bound_in_time(run_ferrule, model_server):
+    model_server.play([HANGING])
+
+    run = run_ferrule("exec", "--json", "--max-time", "0.3", "go")
+
+    assert run.events[-1]["error"]["reason"] == "budget_exceeded"
+    assert "time budget of 0.3 s is used up" in run.events[-1]["error"]["message"]
+
+
+def test_a_bound_in_dollars_needs_a_price(run_ferrule, model_server):
+    model_server.play([[message("never")]])
+
+    run = run_ferrule("exec", "--max-cost", "1", "go")
+
+    assert run.returncode == 1
+    assert "no price is known" in run.stderr
+    assert not model_server.requests
+
+
+@pytest.mark.parametrize("wrong", ["-1", "many", "nan"])
+def test_a_bound_that_is_no_number_is_wrong_usage(run_ferrule, wrong):
+    run = run_ferrule("exec", "--max-cost", wrong, "go")
+
+    assert run.returncode == 2
+    assert "--max-cost" in run.stderr

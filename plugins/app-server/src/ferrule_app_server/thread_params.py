@@ -12,6 +12,7 @@ from ferrule_hookspecs.items import (
     MentionInput,
     SkillInput,
 )
+from ferrule_hookspecs.ops import TurnBudget
 from ferrule_hookspecs.policies import (
     ApprovalPolicy,
     DangerFullAccess,
@@ -314,6 +315,7 @@ class TurnStartParams(SettingsParams):
     input: list[Input]
     outputSchema: NotRequired[object]
     clientUserMessageId: NotRequired[str | None]
+    budget: NotRequired[TurnBudget | None]
 
 
 class TurnSteerParams(ThreadIdParams):

@@ -30,6 +30,7 @@ async def _start(call: RpcCall) -> Mapping[str, object]:
             input=_input(params),
             outputSchema=params.get("outputSchema"),
             clientUserMessageId=params.get("clientUserMessageId"),
+            budget=params.get("budget"),
             **settings_of(params),
         )
     )

@@ -226,6 +226,8 @@ def _flags(found: argparse.Namespace) -> dict[str, object]:
     flags |= {f"features.{name}": False for name in found.disable}
     if found.model:
         flags["model"] = found.model
+    for key, bound in _bounds(found).items():
+        flags[f"budgets.turn.{key}"] = bound
     if found.oss or found.local_provider:
         flags["model_provider"] = found.local_provider or "oss"
     if found.overlay:
@@ -241,6 +243,16 @@ def _flags(found: argparse.Namespace) -> dict[str, object]:
     if found.ask_for_approval:
         flags["approval_policy"] = found.ask_for_approval
     return flags
+
+
+def _bounds(found: argparse.Namespace) -> dict[str, float]:
+    """What the run may spend."""
+    bounds = {
+        "tokens": found.max_tokens,
+        "cost_usd": found.max_cost,
+        "seconds": found.max_time,
+    }
+    return {key: bound for key, bound in bounds.items() if bound is not None}
 
 
 def _image_paths(given: Sequence[str]) -> list[str]:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 INTERRUPT_S: Final = 5.0
 """How long the session may take to record an interrupted turn."""
 
+_BUDGET: Final = "sessionBudgetExceeded"
 _INTERRUPTED: Final = "The turn was interrupted."
 
 
@@ -182,7 +183,11 @@ class Conversation:
     def _outcome(self, turn: Turn) -> Outcome:
         if turn["status"] == "failed":
             error = turn.get("error")
-            return self._record.outcome("failed", error["message"] if error else "The turn failed.")
+            outcome = self._record.outcome(
+                "failed", error["message"] if error else "The turn failed."
+            )
+            is_budget = error is not None and error.get("codexErrorInfo") == _BUDGET
+            return outcome._replace(reason="budget_exceeded") if is_budget else outcome
         if self._has_given_up:
             message = f"gave up after {self._max_wait_s:g} s without an answer: {self._last_retry}"
             return self._record.outcome("failed", message)

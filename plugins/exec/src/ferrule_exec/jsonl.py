@@ -76,8 +76,8 @@ class JsonOutput:
             )
             return
         error = {"message": outcome.message}
-        if outcome.status == "interrupted":
-            error["reason"] = "interrupted"
+        if reason := "interrupted" if outcome.status == "interrupted" else outcome.reason:
+            error["reason"] = reason
         self._write({"type": "turn.failed", "error": error})
 
     def _write(self, event: dict[str, Any]) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ferrule_hookspecs.policies import APPROVAL_MODES, SANDBOX_MODES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Option = tuple[tuple[str, ...], dict[str, Any]]
 
@@ -17,6 +20,19 @@ def _repeated(metavar: str, help_: str) -> dict[str, Any]:
 
 def _flag(help_: str) -> dict[str, Any]:
     return {**_FLAG, "help": help_}
+
+
+def _at_least(kind: Callable[[str], float]) -> Callable[[str], float]:
+    """Take a number that is not below zero."""
+
+    def read(text: str) -> float:
+        number = kind(text)
+        if not number >= 0:
+            raise ValueError
+        return number
+
+    read.__name__ = "number" if kind is float else "whole number"
+    return read
 
 
 OPTIONS: Final[dict[str, tuple[Option, ...]]] = {
@@ -46,6 +62,26 @@ OPTIONS: Final[dict[str, tuple[Option, ...]]] = {
                 "metavar": "SECONDS",
                 "help": "give up when no answer came this long after the first reported retry",
             },
+        ),
+        (
+            ("--max-tokens",),
+            {
+                "type": _at_least(int),
+                "metavar": "N",
+                "help": "end the turn when it and its subagents have used that many tokens",
+            },
+        ),
+        (
+            ("--max-cost",),
+            {
+                "type": _at_least(float),
+                "metavar": "USD",
+                "help": "the same in US dollars, by the prices of the model catalogue",
+            },
+        ),
+        (
+            ("--max-time",),
+            {"type": _at_least(float), "metavar": "SECONDS", "help": "the same in time"},
         ),
     ),
     "What it may do": (

@@ -45,6 +45,7 @@ class Outcome(NamedTuple):
         thread_usage: Tokens of the thread so far.
         cost: Their price.
         review_usage: Tokens of automatic reviews in this run, which the others are without.
+        reason: In a word why it did not come to its end, where programs may want to know.
     """
 
     status: Status
@@ -54,6 +55,7 @@ class Outcome(NamedTuple):
     thread_usage: TokenUsage
     cost: Spent = Spent()
     review_usage: TokenUsage | None = None
+    reason: str | None = None
 
 
 class Output(Protocol):

@@ -55,6 +55,11 @@ def ferrule_egress(context):
 
 
 @hookimpl
+def ferrule_review_task(target, context):
+    return _called("ferrule_review_task", target=target, context=context)
+
+
+@hookimpl
 def ferrule_workspace_view(context, policy):
     return _called("ferrule_workspace_view", context=context, policy=policy)
 

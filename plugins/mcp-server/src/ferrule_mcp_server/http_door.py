@@ -1,0 +1,140 @@
+"""Streamable HTTP: the protocol's own sessions behind the gate that all network doors share."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import anyio
+import uvicorn
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+
+from ferrule_gate.gate import GUARD_KEYS, Knock, make_gate
+from ferrule_gate.place import listen, parse_place
+from ferrule_mcp_server.event_store import RecentEvents
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Generator, Mapping
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from ferrule_gate.gate import Gate
+    from ferrule_hookspecs.host import Config
+    from ferrule_mcp_server.arguments import Options
+    from ferrule_mcp_server.server import McpServer
+
+PATH: Final = "/mcp"
+_TABLE: Final = "transports.http"
+_GRACE_S: Final = 2
+_IDLE_SOCKET_S: Final = 30
+_MOST_SESSIONS: Final = 64
+_MOST_SOCKETS: Final = 512
+
+
+async def serve_http(
+    server: McpServer, config: Config, options: Options, ready: Callable[[str], None]
+) -> None:
+    """Serve until cancelled.
+
+    Raises:
+        FerruleError: It cannot listen there, or it would be open to strangers.
+    """
+    place = parse_place(options.url, "http")
+    table = cast("Mapping[str, object]", config.get(_TABLE) or {})
+    guarding = {key: value for key, value in table.items() if key in GUARD_KEYS}
+    gate = make_gate(place, options.auth, guarding, _TABLE)
+    listener, place = listen(place)
+    url = place.url("http") + PATH
+    with listener:
+        sessions = _Sessions(server.protocol, max_sessions=_MOST_SESSIONS)
+        async with sessions.run(), anyio.create_task_group() as group:
+            web = _WebServer(_settings(_Entrance(sessions.handle_request, gate)))
+            group.start_soon(web.run_shielded, listener)
+            try:
+                await web.is_up.wait()
+                ready(url)
+                await anyio.sleep_forever()
+            finally:
+                web.should_exit = True
+
+
+class _Sessions(StreamableHTTPSessionManager):
+    """The library's, with a memory of its own for each session."""
+
+    @property
+    def event_store(self) -> RecentEvents:  # pyright: ignore[reportIncompatibleVariableOverride] -- one for all would show a session what others were sent
+        """Return the memory for a session that is opened."""
+        return RecentEvents()
+
+    @event_store.setter
+    def event_store(self, value: object) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Take nothing: each session has its own."""
+
+
+class _WebServer(uvicorn.Server):
+    """The library's, which leaves signals to the host and says when it is up."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.is_up = anyio.Event()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.is_up.set()
+
+    async def run_shielded(self, listener: socket.socket) -> None:
+        """Serve until `should_exit` is set: cancelling it would leave sockets open."""
+        with anyio.CancelScope(shield=True):
+            await self.serve([listener])
+
+
+class _Entrance:
+    """Lets requests through to the sessions that the gate lets in."""
+
+    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+        self._app = app
+        self._gate = gate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        reached = scope.get("server")
+        refusal = self._gate.judge(
+            Knock(
+                headers.getlist("Authorization"),
+                headers.getlist("Host"),
+                headers.getlist("Origin"),
+                str(reached[0]) if reached else "",
+            )
+        )
+        app = self._app
+        if refusal is not None:
+            marks = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else {}
+            app = PlainTextResponse(refusal.text, refusal.status, marks)
+        elif scope["path"].rstrip("/") != PATH:
+            app = PlainTextResponse(f"The server is at {PATH}.\n", 404)
+        await app(scope, receive, send)
+
+
+def _settings(app: Any) -> uvicorn.Config:  # noqa: ANN401 -- two spellings of ASGI
+    return uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        log_config=None,
+        log_level="error",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=_MOST_SOCKETS,
+        timeout_keep_alive=_IDLE_SOCKET_S,
+        timeout_graceful_shutdown=_GRACE_S,
+    )
