@@ -23,6 +23,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "notify": "ferrule-notify",
         "overlay": "ferrule-overlay",
         "recipes": "ferrule-recipes",
+        "review": "ferrule-review",
         "rules": "ferrule-rules",
         "shell": "ferrule-shell",
         "turn_diff": "ferrule-turn-diff",
