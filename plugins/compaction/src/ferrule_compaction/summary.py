@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.provider import ModelProvider, ModelRequest
     from ferrule_hookspecs.slots import CompactionMaterial
 
-_LEAST_LETTERS: Final = 12
+_LEAST_LETTERS: Final = 8
 """What a summary must have at least; less is a slip of the model."""
 
 
