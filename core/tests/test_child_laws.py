@@ -1,7 +1,7 @@
 """What holds of every thread that works for another, tried on random pairs.
 
-Whatever its settings say, and whatever becomes of its parent's meanwhile: what it may do, its parent
-may do at that moment.
+Whatever its settings say, and whatever becomes of its parent's meanwhile: what it may do, its
+parent may do at that moment.
 """
 
 import random

@@ -125,7 +125,7 @@ class Family:
         if self._is_closing:
             raise FerruleError(f"thread {self.thread_id} is closing; it can start no other one")
         if options.thread_id:
-            self._check_is_child(options.thread_id)
+            options = self._as_it_was(options)
         from ferrule.child_config import narrowed_config  # most sessions start no other one
 
         narrowed = narrowed_config(
@@ -165,12 +165,22 @@ class Family:
             on_child=own.on_child if options.is_shown else None,
         )
 
-    def _check_is_child(self, thread_id: str) -> None:
+    def _as_it_was(self, options: ChildOptions) -> ChildOptions:
+        """Take up what a stored thread was started with; only one that this session started."""
+        thread_id, store = options.thread_id, self._service.store
         if any(child.thread_id == thread_id for child in self._children):
             raise FerruleError(f"thread {thread_id} is open already")
-        stored = self._service.store.find(thread_id)
+        stored = store.find(thread_id)
         if stored is None or stored.thread_id != thread_id or stored.parent != self.thread_id:
             raise FerruleError(f"this thread has started no thread {thread_id}")
+        meta = store.read(thread_id)[0]["payload"]
+        settings = meta.get("agent_settings")
+        return options._replace(
+            name=options.name or str(meta.get("agent_nickname") or ""),
+            role=options.role or str(meta.get("agent_role") or ""),
+            settings=options.settings
+            or (cast("Mapping[str, object]", settings) if isinstance(settings, dict) else {}),
+        )
 
     async def inject(self, items: Sequence[Mapping[str, object]]) -> None:
         """Put items at the end of the session's history; no turn is started."""
@@ -179,7 +189,7 @@ class Family:
             "method": "thread/inject_items",
             "params": {"threadId": self.thread_id, "items": [dict(item) for item in items]},
         }
-        await self.session.submit(op)
+        await self.session.perform(op)
 
     def interrupt(self) -> None:
         """End the running turns of all threads that work for this one."""

@@ -465,6 +465,8 @@ def ended_item(
         changes["status"] = status
     if isinstance(output, str) and item["type"] == "commandExecution":
         changes["aggregatedOutput"] = output
+    if item["type"] == "collabAgentToolCall":  # clients know no other end of these
+        changes["status"] = "completed" if status == "completed" else "failed"
     if item["type"] == "mcpToolCall" and status != "completed":
         # Clients know two ends of these only; why is in the error.
         changes |= {"status": "failed", "error": {"message": str(output)}, "durationMs": 0}

@@ -145,20 +145,7 @@ class ThreadService:
         queue = EventQueue() if kin is None or kin.queue is None else kin.queue
         recorder = Recorder(opening.thread_id, opening.writer, queue)
         services = LiveServices()
-        context = PluginContext(
-            self._kernel.home,
-            values,
-            options.cwd,
-            opening.thread_id,
-            self._kernel.environ,
-            project_root=options.config.project_root,
-            is_trusted=options.config.is_trusted,
-            warn=recorder.warning,
-            thread_file="" if opening.writer is None else str(opening.writer.path or ""),
-            emit=recorder.emit,
-            runtime=self._kernel.runtime,
-            services=services,
-        )
+        context = self._context(opening, recorder, services)
         manager = self._kernel.manager(values)
         plugins = PluginSet(manager, context, recorder.warning, options.config.allowed)
         plugins.check()
@@ -201,6 +188,27 @@ class ThreadService:
         self._sessions.append(session)
         self._kernel.group.start_soon(session.run, self._kernel.group)
         return session
+
+    def _context(
+        self, opening: Opening, recorder: Recorder, services: LiveServices
+    ) -> PluginContext:
+        """What plugins may know of the session."""
+        options = opening.options
+        return PluginContext(
+            self._kernel.home,
+            options.config.values,
+            options.cwd,
+            opening.thread_id,
+            self._kernel.environ,
+            project_root=options.config.project_root,
+            is_trusted=options.config.is_trusted,
+            warn=recorder.warning,
+            thread_file="" if opening.writer is None else str(opening.writer.path or ""),
+            emit=recorder.emit,
+            runtime=self._kernel.runtime,
+            services=services,
+            role="" if opening.kin is None else opening.kin.options.role,
+        )
 
     def _parts(
         self,

@@ -263,6 +263,7 @@ class CollabAgentToolCallItem(TypedDict):
     status: ItemStatus
     prompt: NotRequired[str | None]
     model: NotRequired[str | None]
+    reasoningEffort: NotRequired[str | None]
 
 
 class WebSearchItem(TypedDict):

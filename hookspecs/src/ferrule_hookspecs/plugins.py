@@ -74,6 +74,7 @@ class PluginContext(NamedTuple):
         emit: Tells the session's clients something; outside of one it does nothing.
         runtime: Keeps programs and background work; None where no kernel runs.
         services: Asks a model, reads files, calls tools; None outside of a session.
+        role: What the thread is for, where it works for another one; see `ChildOptions`.
     """
 
     home: Path
@@ -91,6 +92,7 @@ class PluginContext(NamedTuple):
     emit: Callable[[Event], None] = _unheard
     runtime: Runtime | None = None
     services: SessionServices | None = None
+    role: str = ""
 
     def table(self, *keys: str) -> Mapping[str, object]:
         """Return a nested table of the configuration, empty where there is none."""

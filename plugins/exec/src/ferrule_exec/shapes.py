@@ -40,9 +40,13 @@ def content_text(item: Shape) -> str:
     return "\n".join(part["text"] for part in parts if part["type"] == "inputText")
 
 
+def _snake(name: str) -> str:
+    """Write a name of the wire form as events of exec do."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
 def _status(item: Shape) -> str:
-    status: str = item.get("status", "completed")
-    return "in_progress" if status == "inProgress" else status
+    return _snake(item.get("status", "completed"))
 
 
 def _agent_message(item: Shape) -> Shape | None:
@@ -123,12 +127,12 @@ def _collab_call(item: Shape) -> Shape:
     states = cast("dict[str, Shape]", item["agentsStates"])
     return {
         "type": "collab_tool_call",
-        "tool": item["tool"],
+        "tool": _snake(item["tool"]),
         "sender_thread_id": item["senderThreadId"],
         "receiver_thread_ids": item["receiverThreadIds"],
         "prompt": item.get("prompt"),
         "agents_states": {
-            thread: {"status": state["status"], "message": state.get("message")}
+            thread: {"status": _snake(state["status"]), "message": state.get("message")}
             for thread, state in states.items()
         },
         "status": _status(item),
