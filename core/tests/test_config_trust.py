@@ -78,7 +78,7 @@ class TestNarrowing:
         [
             ("", 'sandbox_mode = "read-only"', "sandbox_mode", "read-only"),
             ("", 'approval_policy = "untrusted"', "approval_policy", "untrusted"),
-            ("", 'web_search = "disabled"', "web_search", None),
+            ("", 'web_search = "disabled"', "web_search", "disabled"),
             ('web_search = "live"', 'web_search = "cached"', "web_search", "cached"),
             (
                 'sandbox_recipes = ["npm", "docker"]',

@@ -37,7 +37,7 @@ class Finder(ToolFinder):
         return FunctionSchema(self.name, "Finds tools.", NOTHING)
 
     def should_defer(self, count, *, is_native):
-        return is_native or count > 3
+        return is_native
 
     def item(self, call, cwd):
         return None
@@ -49,8 +49,15 @@ class Finder(ToolFinder):
         return ToolResult(f"found {len(names)}", found=names)
 
 
+class EagerFinder(Finder):
+    """Wants tools to be deferred whatever the API."""
+
+    def should_defer(self, count, *, is_native):
+        return True
+
+
 class Hosted(Tool):
-    name = "web_search"
+    name = "moon_search"
 
     def schema(self):
         return HostedSchema(self.name, {"external_web_access": False})
@@ -91,13 +98,19 @@ def told(stage, request=-1):
 def native(stage, monkeypatch):
     """A model and a provider that have a form of their own for the search."""
     monkeypatch.setattr(
-        StagedProvider, "special_tools", ("tool_search", "finder", "web_search"), raising=False
+        StagedProvider, "special_tools", ("tool_search", "finder", "moon_search"), raising=False
     )
     stage.hooks["ferrule_models"] = [ModelInfo("test-model", tool_search=True)]
 
 
 FEW = remotes("mcp__docs__read", "mcp__docs__write")
-MANY = [*FEW, *remotes("mcp__docs__list", "mcp__docs__find")]
+MORE = [*FEW, *remotes("mcp__docs__list", "mcp__docs__find")]
+
+
+@pytest.fixture(autouse=True)
+def alone(bench):
+    """No other tool finder than the test's."""
+    bench.set_key("tools", "{ tool_search = false }")
 
 
 def own(names):
@@ -159,7 +172,7 @@ def test_what_was_found_is_answered_in_the_api_s_own_form_and_the_list_stays(ben
     assert outputs[0]["output"] == "mcp__docs__write ran"
 
 
-def test_without_that_form_few_tools_are_told_at_once_and_no_search_is_offered(bench, stage):
+def test_where_the_finder_wants_no_deferring_all_tools_are_told_and_it_is_not_offered(bench, stage):
     stage.turns.append([*say("ok"), DONE])
 
     bench.turn(tools=bring(Finder, *FEW))
@@ -178,7 +191,7 @@ def test_without_that_form_found_tools_are_added_to_the_end_of_the_list(bench, s
         ]
     )
 
-    bench.turn(tools=bring(Finder, *MANY))
+    bench.turn(tools=bring(EagerFinder, *MORE))
 
     lists = [told(stage, number)[0] for number in range(4)]
     assert own(lists[0]) == ["finder"]
@@ -195,11 +208,11 @@ def test_a_thread_that_goes_on_knows_what_it_had_found(bench, stage):
             [*say("ok"), DONE],
         ]
     )
-    session = bench.turn(tools=bring(Finder, *MANY))
+    session = bench.turn(tools=bring(EagerFinder, *MORE))
     before = told(stage)[0]
     bench.events.clear()
 
-    bench.turn(resume=session.thread["id"], tools=bring(Finder, *MANY))
+    bench.turn(resume=session.thread["id"], tools=bring(EagerFinder, *MORE))
 
     assert told(stage)[0] == before
     assert "mcp__docs__write" in before
@@ -244,35 +257,36 @@ def test_a_search_where_no_tool_can_search_has_an_answer(bench, stage, native):
 
     answer = next(i for i in stage.requests[-1].input if i["type"] == "tool_search_output")
     assert answer["tools"] == []
+    assert [each["tool"] for each in bench.items("dynamicToolCall")] == ["tool_search"]
     assert bench.items("dynamicToolCall")[0]["status"] == "failed"
 
 
 def test_tools_without_a_common_prefix_are_called_in_their_namespace(bench, stage, native):
-    space = ToolNamespace("agents", "Helpers.")
-    (spawn,) = remotes("spawn_agent", space=space)
-    item = {"type": "function_call", "call_id": "c1", "name": "spawn_agent", "arguments": "{}"}
+    space = ToolNamespace("ships", "Ships.")
+    (hail,) = remotes("hail_ship", space=space)
+    item = {"type": "function_call", "call_id": "c1", "name": "hail_ship", "arguments": "{}"}
     stage.turns.extend(
         [
-            [ItemDone({**item, "namespace": "agents"}), DONE],
-            [call("agents__spawn_agent", id_="c2"), DONE],
-            [search("spawn"), DONE],
+            [ItemDone({**item, "namespace": "ships"}), DONE],
+            [call("ships__hail_ship", id_="c2"), DONE],
+            [search("hail"), DONE],
             [*say("ok"), DONE],
         ]
     )
 
-    bench.turn(tools=bring(Finder, spawn))
+    bench.turn(tools=bring(Finder, hail))
 
-    assert bench.outputs(stage, 2) == {"c1": "spawn_agent ran", "c2": "spawn_agent ran"}
+    assert bench.outputs(stage, 2) == {"c1": "hail_ship ran", "c2": "hail_ship ran"}
     answer = next(i for i in stage.requests[-1].input if i["type"] == "tool_search_output")
-    assert answer["tools"][0]["tools"][0]["name"] == "spawn_agent"
+    assert answer["tools"][0]["tools"][0]["name"] == "hail_ship"
 
 
 def test_a_tool_that_the_provider_runs_is_offered_where_the_provider_has_it(bench, stage, native):
-    stage.turns.extend([[call("web_search"), DONE], [*say("ok"), DONE]])
+    stage.turns.extend([[call("moon_search"), DONE], [*say("ok"), DONE]])
 
     bench.turn(tools=bring(Hosted))
 
-    assert told(stage)[1] == ["web_search"]
+    assert told(stage)[1] == ["moon_search"]
     assert stage.requests[0].special_tools[0].settings == {"external_web_access": False}
     assert "run by the model's provider" in bench.outputs(stage)["c1"]
 
@@ -282,7 +296,7 @@ def test_a_tool_that_the_provider_runs_is_offered_nowhere_else(bench, stage):
 
     bench.turn(tools=bring(Hosted))
 
-    assert "web_search" not in told(stage)[0] + told(stage)[1]
+    assert "moon_search" not in told(stage)[0] + told(stage)[1]
 
 
 @pytest.mark.parametrize("execution", ["server", None], ids=["server", "unsaid"])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from ferrule.context import message
 from ferrule.ids import uuid7
+from ferrule.web_searches import WEB_SEARCH_CALL, WebSearches
 from ferrule_hookspecs.provider import Completed, ItemAdded, ItemDone, ReasoningDelta, TextDelta
 from ferrule_hookspecs.token_counts import no_usage
 
@@ -48,6 +49,7 @@ class StreamReader:
         self._conversation = conversation
         self._sample = sample
         self._current: AgentMessageItem | ReasoningItem | None = None
+        self._searches = WebSearches(self._recorder)
         self._text: list[str] = []
         self.is_complete = False
 
@@ -71,6 +73,7 @@ class StreamReader:
 
     def withdraw(self) -> None:
         """Complete an item that never came to its end as it stands in the history: empty."""
+        self._searches.withdraw()
         if self._current is not None:
             self._recorder.item_completed(self._current)
             self._current = None
@@ -96,6 +99,7 @@ class StreamReader:
 
     def cut_short(self) -> None:
         """Keep what the model had said: the user has read it."""
+        self._searches.withdraw()
         text = "".join(self._text)
         if self._current is not None and self._current["type"] == "agentMessage" and text:
             self._conversation.append(message("assistant", text))
@@ -105,6 +109,9 @@ class StreamReader:
     def _begin(self, item: HistoryItem) -> None:
         self._text = []
         self._shown_parts = set()
+        if cast("str", item["type"]) == WEB_SEARCH_CALL:
+            self._searches.begin(cast("dict[str, object]", item))
+            return
         if item["type"] == "message":
             self._current = {"type": "agentMessage", "id": _item_id(item.get("id")), "text": ""}
         elif item["type"] == "reasoning":
@@ -149,18 +156,9 @@ class StreamReader:
 
     def _finish_other(self, item: dict[str, object]) -> None:
         """Show what the provider did by itself; what nobody knows is left out."""
-        if item["type"] != "web_search_call":
-            return
-        action = cast("dict[str, object]", item.get("action") or {})
-        self._keep(cast("HistoryItem", item))
-        self._recorder.item_completed(
-            {
-                "type": "webSearch",
-                "id": _item_id(cast("str | None", item.get("id"))),
-                "query": str(action.get("query", "")),
-                "action": action,
-            }
-        )
+        if item["type"] == WEB_SEARCH_CALL:
+            self._keep(cast("HistoryItem", item))
+            self._searches.finish(item)
 
     def _keep(self, item: HistoryItem) -> None:
         self._sample.items.append(item)

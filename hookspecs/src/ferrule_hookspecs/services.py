@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.provider import ModelProvider
     from ferrule_hookspecs.sandbox import FileSystem
     from ferrule_hookspecs.tool_finding import DeferredTool
-    from ferrule_hookspecs.tool_finding import DeferredTool
     from ferrule_hookspecs.tools import Tool, ToolResult
 
 
@@ -64,10 +63,6 @@ class SessionServices(Protocol):
 
     def files(self) -> FileSystem:
         """Return files as the session's sandbox policy lets a call without approval use them."""
-        ...
-
-    def deferred_tools(self) -> Sequence[DeferredTool]:
-        """List the tools that the session's model may look for, in stable order."""
         ...
 
     def deferred_tools(self) -> Sequence[DeferredTool]:

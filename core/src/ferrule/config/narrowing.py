@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from ferrule.config.required_budgets import is_at_most
+from ferrule.config.required_search import SEARCH_MODES, USUAL_SEARCH
 from ferrule.config.tables import (
     MISSING,
     KeyPath,
@@ -47,7 +48,6 @@ _HARMLESS: Final = frozenset(
 )
 _SANDBOXES: Final = ("read-only", "workspace-write", "danger-full-access", "external-sandbox")
 _APPROVALS: Final = ("untrusted", "on-request", "on-failure", "never")
-_SEARCHES: Final = ("disabled", "cached", "indexed", "live")
 _INHERITS: Final = ("none", "core", "all")
 
 Rule: TypeAlias = Callable[[object, object], bool]
@@ -78,6 +78,10 @@ def _smaller(new: object, base: object) -> bool:
     return base is MISSING or is_at_most(new, base)
 
 
+def _search(new: object, base: object) -> bool:
+    return _at_most(SEARCH_MODES)(new, USUAL_SEARCH if base is MISSING else base)
+
+
 def _subset(new: object, base: object) -> bool:
     return is_list(new) and is_list(base) and all(item in base for item in new)
 
@@ -100,7 +104,7 @@ _NARROWING: Final[Mapping[KeyPath, Rule]] = {
     ("shell_environment_policy", "ignore_default_excludes"): _stays(False),
     ("shell_environment_policy", "exclude"): _superset,
     ("allow_login_shell",): _stays(False),
-    ("web_search",): _at_most(_SEARCHES),
+    ("web_search",): _search,
     ("tools", "web_search"): _stays(False),
     **{
         ("budgets", scope, key): _smaller
@@ -155,7 +159,7 @@ def _is_allowed(path: KeyPath, value: object, base: Mapping[str, object]) -> boo
     below = lookup(base, path)
     rule = _NARROWING.get(path)
     if rule is not None:
-        return (below is not MISSING or rule is _smaller) and rule(value, below)
+        return (below is not MISSING or rule in (_smaller, _search)) and rule(value, below)
     if path[0] == "tools" and (len(path) == 2 or path[2:] == ("enabled",)):
         return value is False or (value is True and not _is_off(base, path[1]))
     return False

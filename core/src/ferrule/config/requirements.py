@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 
 from ferrule.config.layers import Layer, check_layer, read_layer
 from ferrule.config.required_network import RequiredNetwork
+from ferrule.config.required_search import SearchMode, constrain_search
 from ferrule.config.required_servers import RequiredServer
 from ferrule.config.settings import AcceptableGap, Budgets, Permissions, PluginPin
 from ferrule.config.tables import MISSING, KeyPath, Table, is_list, is_table, lookup, place, texts
@@ -68,6 +69,7 @@ class RequirementsFile(TypedDict, total=False):
     allowed_recipes: list[str]
     allowed_approvals_reviewers: list[str]
     allowed_model_providers: list[str]
+    allowed_web_search_modes: list[SearchMode]
     allow_managed_hooks_only: bool
     hooks: dict[str, object]
     guardian_policy_config: str
@@ -136,6 +138,7 @@ def constrain(values: Table, rules: Layer | None, layers: Sequence[Layer]) -> Co
             _replace_default(values, key, rule, rules, result)
     result.warnings += _dropped_plugins(values, rules)
     result.origins.update(constrain_plugins(values, rules))
+    result.origins.update(constrain_search(values, rules, layers))
     return result
 
 

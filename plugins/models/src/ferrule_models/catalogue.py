@@ -121,6 +121,8 @@ class _Entry:
             disabled_tools=self._disabled_tools(),
             prices=self._prices(),
             source=source,
+            tool_search=self._get("supports_search_tool", bool) is True,
+            searches_images=self._text("web_search_tool_type") == "text_and_image",
         )
 
     def _tool_output_tokens(self) -> int | None:
