@@ -140,6 +140,17 @@ async def test_a_checkpoint_that_overflows_is_trimmed_to_half_each_time(compacte
     assert sizes[0] > 1.8 * sizes[1] > 3 * sizes[2]
 
 
+async def test_the_summary_before_is_never_trimmed_away(compacted, talk):
+    result, _, _ = await compacted(["The parser is written."])
+    body = [*result.history, *(talk.said("user", "word " * 300) for _ in range(200))]
+    _, _, (sent,) = await compacted(
+        ["Two hundred words came."], reason="overflow", body=body, tokens=80_000, window=40_000
+    )
+
+    assert talk.texts(sent.input)[3] == talk.texts(result.history)[-1]
+    assert "Do it." not in talk.texts(sent.input)
+
+
 async def test_the_prompt_can_be_configured(compacted, talk, tmp_path):
     context = talk.context(compact_prompt="Sum it up.")
     _, _, (sent,) = await compacted(["The parser is written."], context=context)

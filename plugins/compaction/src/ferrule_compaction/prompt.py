@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ferrule_hookspecs.errors import ConfigError
 
 if TYPE_CHECKING:
-    from ferrule_hookspecs.history import MessageItem
+    from ferrule_hookspecs.history import HistoryItem, MessageItem
     from ferrule_hookspecs.plugins import PluginContext
 
 CHECKPOINT: Final = """\
@@ -64,6 +64,13 @@ def checkpoint_prompt(context: PluginContext) -> str:
 def user_message(text: str) -> MessageItem:
     """Build a message of the user."""
     return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+
+
+def is_summary(item: HistoryItem) -> bool:
+    """Whether an item tells of a summary."""
+    if item["type"] != "message" or item["role"] != "user" or not item["content"]:
+        return False
+    return item["content"][0].get("text", "").startswith(_INTRODUCTION)
 
 
 def summary_message(summary: str) -> MessageItem:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from ferrule_compaction.prompt import user_message
+from ferrule_compaction.prompt import is_summary, user_message
 from ferrule_compaction.retained import cut_middle
 from ferrule_hookspecs.token_counts import estimate_tokens
 
@@ -34,19 +34,28 @@ _CUT_KEYS: Final = {
 
 
 def trimmed(items: Sequence[HistoryItem], prefix: int, tokens: int) -> list[HistoryItem]:
-    """Return the prefix, a word about what is missing, and the newest items that fit."""
+    """Return the prefix, a word about what is missing, and the newest items that fit.
+
+    The last summary stays as well: nothing else says what came before it.
+    """
     start, body = list(items[:prefix]), list(items[prefix:])
     room = max(tokens - estimate_tokens(start), 0)
-    kept: list[HistoryItem] = []
-    for item in reversed(body):
-        short = _shortened(item, max(room // _SHARE_OF_ONE, 1))
+    summary = max((place for place, item in enumerate(body) if is_summary(item)), default=-1)
+    most = max(room // _SHARE_OF_ONE, 1)
+    kept: dict[int, HistoryItem] = {}
+    if summary >= 0:
+        kept[summary] = _shortened(body[summary], most)
+        room -= estimate_tokens([kept[summary]])
+    for place in range(len(body) - 1, -1, -1):
+        if place in kept:
+            continue
+        short = _shortened(body[place], most)
         size = estimate_tokens([short])
-        if kept and size > room:
+        if size > room and len(kept) > (summary >= 0):
             break
-        kept.append(short)
+        kept[place] = short
         room -= size
-    kept.reverse()
-    whole = _with_their_calls(kept)
+    whole = _with_their_calls([kept[place] for place in sorted(kept)])
     missing = len(body) - len(whole)
     return [*start, *_word_about(missing), *whole]
 

@@ -1,0 +1,141 @@
+"""A task of 300 calls over 9 compactions: nothing is lost, nothing is done twice."""
+
+import json
+import re
+
+import pytest
+
+from ferrule_testkit.long_task import SETTINGS, LongTask, is_checkpoint, shared_bytes
+from ferrule_testkit.model_items import message
+
+TASK = LongTask(responses=100, window=11)
+OVERFLOW = {"items": [], "failed": {"code": "context_length_exceeded", "message": "Too long."}}
+REFUSED = {"status": 500, "body": {"error": {"message": "down"}}}
+NOTHING = [message("")]
+FAULTS = {
+    "none": [],
+    "overflows": [OVERFLOW],
+    "fails with HTTP 500": [REFUSED],
+    "returns nothing": [NOTHING],
+}
+
+
+def faulty(fault):
+    """Summaries of which the second, the fourth and the fifth attempt do not come to one."""
+    first, second, *others = TASK.summaries()
+    return [first, *fault, second, *fault, *fault, *others]
+
+
+@pytest.fixture
+def long_run(model_server, ferrule_home, run_ferrule):
+    """Run the task; returns the run and the bodies of its requests."""
+
+    def run(checkpoints):
+        provider = "request_max_retries = 0\nstream_max_retries = 0"
+        ferrule_home.configure(top=SETTINGS, provider=provider)
+        model_server.play(TASK.script(checkpoints))
+        done = run_ferrule("exec", "--json", "Do all the steps.\nConstraint: never twice.")
+        return done, [request.body for request in model_server.requests]
+
+    return run
+
+
+def texts(body):
+    """The texts of the messages of a request, whole."""
+    messages = [item for item in body["input"] if item["type"] == "message"]
+    return [part["text"] for item in messages for part in item["content"]]
+
+
+def ledger_of(body):
+    """The ledger a request begins with, None where its history was never shortened."""
+    return next((text for text in texts(body) if text.startswith("<ledger>")), None)
+
+
+def answered(bodies):
+    """How many calls stood in the history before each request, compacted away or not."""
+    seen = set()
+    for body in bodies:
+        seen |= {item["call_id"] for item in body["input"] if item["type"].endswith("_output")}
+        yield set(seen)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_nothing_is_lost_and_nothing_is_done_twice(long_run, ferrule_home, fault):
+    done, bodies = long_run(faulty(fault))
+
+    assert done.returncode == 0, done.stderr[-2_000:]
+    assert done.items("agent_message")[-1]["text"] == "All steps are done."
+    log = (ferrule_home.workspace / "steps.log").read_text().split()
+    assert log == [f"step-{number}" for number in range(TASK.responses)]
+    events = done.items("context_compaction")
+    assert sum("error" not in event for event in events) >= 5
+    check_ledgers(bodies, ferrule_home.workspace)
+    check_shape(bodies)
+
+
+def check_ledgers(bodies, workspace):
+    """Every ledger names every call that is no longer in the history it begins."""
+    for body, seen in zip(bodies, answered(bodies), strict=True):
+        present = {item["call_id"] for item in body["input"] if "call_id" in item}
+        gone = seen - present
+        if not gone or is_checkpoint(body):  # which is trimmed where it did not fit
+            continue
+        ledger = ledger_of(body)
+        assert "- Constraint: never twice." in ledger
+        for call_id in gone:
+            kind, number = call_id.split("_")
+            if kind == "log":
+                assert f"exit 0: /bin/bash -lc 'echo step-{number} >> steps.log'" in ledger
+            else:
+                path = re.escape(str(workspace / f"part_{number}.txt"))
+                assert re.search(rf"- {path}: added, read \(sha256 [0-9a-f]{{12}}\)\n", ledger)
+
+
+def check_shape(bodies):
+    """Each request begins with the bytes of the first; calls and outputs are in pairs."""
+    prefix = json.dumps([bodies[0]["tools"], *bodies[0]["input"][:3]])
+    for body in bodies:
+        assert json.dumps([body["tools"], *body["input"][:3]]) == prefix
+        calls = [i["call_id"] for i in body["input"] if i["type"].endswith("call")]
+        outputs = [i["call_id"] for i in body["input"] if i["type"].endswith("output")]
+        assert sorted(calls) == sorted(outputs)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_requests_begin_with_the_bytes_of_the_one_before(long_run):
+    """Between two compactions a provider's cache of prefixes serves all that was sent before."""
+    _, bodies = long_run(TASK.summaries())
+
+    assert sum(map(is_checkpoint, bodies)) == TASK.compactions
+    before = None
+    for body, shares in zip(bodies, shared_bytes(bodies), strict=True):
+        if before is not None and not is_checkpoint(before):
+            assert body["input"][: len(before["input"])] == before["input"]
+            assert shares.shared >= len(json.dumps([before["tools"], *before["input"]])) - 1
+        before = body
+
+
+@pytest.mark.timeout(300)
+def test_a_resumed_thread_has_its_ledger_and_compacts_before_its_turn(
+    model_server, ferrule_home, run_ferrule
+):
+    task = LongTask(responses=3, window=9)
+    ferrule_home.configure(top=SETTINGS)
+    script = task.script(task.summaries())
+    script["turns"][-1]["usage"]["total_tokens"] = 200_000
+    model_server.play(script)
+    assert run_ferrule("exec", "--json", "Begin.").returncode == 0
+
+    task_two = [[message("Still here.")]]
+    model_server.play({"routes": script["routes"], "turns": task_two})
+    done = run_ferrule("exec", "resume", "--last", "--json", "Go on.")
+
+    assert [item["type"] for item in done.items()] == ["context_compaction", "agent_message"]
+    last = model_server.requests[-1].body
+    assert all(f"step-{number} >> steps.log" in ledger_of(last) for number in range(3))
+    assert "Begin." in texts(last)
+    assert texts(last)[-1] == "Go on."
+    assert not [item for item in last["input"] if item["type"].endswith("call")]
