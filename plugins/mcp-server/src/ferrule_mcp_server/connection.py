@@ -29,6 +29,7 @@ MOST: Final = 128
 """Messages that wait in either direction, and requests under way."""
 _OVERLOADED: Final = -32001
 _DRAIN_S: Final = 0.5
+_GONE: Final = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
 class McpConnection:
@@ -46,6 +47,11 @@ class McpConnection:
         self._answered = anyio.Event()
         self._scope = anyio.CancelScope()
         self._ended = anyio.Event()
+
+    @property
+    def waiting(self) -> int:
+        """How many messages wait to be read by the client."""
+        return self._to_client.statistics().current_buffer_used
 
     async def run(self) -> None:
         """Speak the protocol until the client is gone."""
@@ -73,10 +79,8 @@ class McpConnection:
                 self._quick.add(taken.id)
         elif isinstance(taken, JSONRPCNotification) and taken.method == "notifications/cancelled":
             self._settle((taken.params or {}).get("requestId"))
-        try:
+        with suppress(*_GONE):
             await self._to_server.send(SessionMessage(taken))
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await anyio.sleep_forever()  # whoever reads for us ends us
 
     async def messages(self) -> AsyncIterator[bytes]:
         """Yield what the client is sent."""
@@ -104,7 +108,8 @@ class McpConnection:
 
     async def _refuse(self, id_: RequestId | None, code: int, message: str) -> None:
         error = JSONRPCError(jsonrpc="2.0", id=id_, error=ErrorData(code=code, message=message))
-        await self._refusals.send(SessionMessage(error))
+        with suppress(*_GONE):
+            await self._refusals.send(SessionMessage(error))
 
     def _settle(self, id_: object) -> None:
         self._under_way.discard(id_)  # pyright: ignore[reportArgumentType] -- others are not in it

@@ -141,6 +141,8 @@ class RunningTurn:
 
     async def _tell(self, caller: Caller, event: Outgoing) -> None:
         params = cast("dict[str, Any]", event["params"])
+        if params.get("threadId") not in (self._id, None) and "id" not in event:
+            return  # what a subagent does is told by the item that waits for it
         turn_id = params.get("turnId") or self._turn_id
         for told in self._events.translate(event):
             await caller.tell(self._id, turn_id, told)
