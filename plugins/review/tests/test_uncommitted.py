@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 
 
 def test_staged_unstaged_and_untracked_changes_are_told_apart(checkout):
@@ -53,6 +54,20 @@ def test_a_file_that_was_only_touched_is_no_change(checkout):
     os.utime(checkout.folder / "a.py", (1, 1))
 
     assert "nothing to review" in checkout.refusal({"type": "uncommittedChanges"})
+
+
+def test_a_file_that_changed_within_the_second_of_its_commit_is_a_change(checkout):
+    file = checkout.folder / "a.py"
+    for number in range(100):  # until both fall into one second
+        checkout.commit("before", a__py=f"x = {number:03}\n")
+        before = int(file.stat().st_ctime)
+        file.write_text("x = new\n")
+        if int(file.stat().st_ctime) == before:
+            break
+    while int(time.time()) == before:  # what is written now has another time
+        time.sleep(0.01)
+
+    assert "+x = new" in checkout.uncommitted()
 
 
 def test_nothing_to_review_is_said_in_one_sentence(checkout):

@@ -5,19 +5,20 @@ from __future__ import annotations
 import argparse
 import os
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, NoReturn, cast
 
 from ferrule_exec.options import OPTION_STRINGS, OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-Action = Literal["start", "resume", "fork"]
+Action = Literal["start", "resume", "fork", "review"]
 
 USAGE = """\
 ferrule exec [OPTIONS] [PROMPT]
        ferrule exec resume [OPTIONS] (ID | NAME | --last) [PROMPT]
-       ferrule exec fork [OPTIONS] (ID | NAME) [PROMPT]"""
+       ferrule exec fork [OPTIONS] (ID | NAME) [PROMPT]
+       ferrule exec review [OPTIONS] (--uncommitted | --base BRANCH | --commit SHA | PROMPT)"""
 
 _ABOUT = """\
 Runs one turn without a terminal interface. Progress goes to stderr, the last message to stdout;
@@ -38,7 +39,6 @@ APPROVE_FOR_ME: Final = MappingProxyType(
 """What `--approve-for-me` comes to."""
 
 _BYPASS: Final = "--dangerously-bypass-approvals-and-sandbox"
-_RESERVED = "'review' is reserved for reviewing changes; to send it as a prompt, write: -- review"
 
 
 class UsageError(Exception):
@@ -49,7 +49,7 @@ class Arguments(NamedTuple):
     """What a command line asks for.
 
     Attributes:
-        action: Start a thread, resume one, or fork one.
+        action: Start a thread, resume one, fork one, or start one with a review of changes.
         target: Id or name of the thread to resume or fork; None with `last`.
         prompt: As given; None or `-` means stdin.
         last: Resume the last thread …
@@ -62,6 +62,10 @@ class Arguments(NamedTuple):
         approval_given: Whether the command line says when to ask.
         approve_for_me: Whether a model is to review what needs approval.
         max_wait_s: How long to retry; None leaves it to the configuration.
+        uncommitted: Review what is not committed …
+        base: … or what was done since this branch was left …
+        commit: … or this commit …
+        title: … which is called this.
     """
 
     action: Action
@@ -87,6 +91,10 @@ class Arguments(NamedTuple):
     schema_file: str | None = None
     color: str = "auto"
     max_wait_s: float | None = None
+    uncommitted: bool = False
+    base: str | None = None
+    commit: str | None = None
+    title: str | None = None
 
 
 class _Parser(argparse.ArgumentParser):
@@ -130,15 +138,18 @@ def parse(argv: Sequence[str]) -> Arguments | None:
     found, loose = _parser().parse_known_args(list(argv[:split]))
     if found.help:
         return None
-    if "review" in loose[:1]:
-        raise UsageError(_RESERVED)
     for text in loose:
         if text.startswith("-") and text != "-" and " " not in text:
             raise UsageError(f"unexpected option {text!r}{_guess(text)}")
     action, target, prompt = _positionals(loose, literal, last=found.last)
     if (found.last or found.all) and action != "resume":
         raise UsageError("--last and --all belong to 'resume'")
-    return _arguments(found, action, target, prompt)
+    arguments = _arguments(found, action, target, prompt)
+    from ferrule_exec.review_target import misuse
+
+    if wrong := misuse(arguments):
+        raise UsageError(wrong)
+    return arguments
 
 
 def _guess(text: str) -> str:
@@ -152,12 +163,11 @@ def _positionals(
     loose: list[str], literal: list[str], *, last: bool
 ) -> tuple[Action, str | None, str | None]:
     action: Action = "start"
-    if loose and loose[0] in ("resume", "fork"):
-        action = "resume" if loose[0] == "resume" else "fork"
-        loose = loose[1:]
+    if loose and loose[0] in ("resume", "fork", "review"):
+        action, loose = cast("Action", loose[0]), loose[1:]
     rest = [*loose, *literal]
     target = None
-    if action != "start" and not last:
+    if action in ("resume", "fork") and not last:
         if not rest:
             or_last = " or --last" if action == "resume" else ""
             raise UsageError(f"'{action}' needs a thread: its id, its name{or_last}")
@@ -200,6 +210,10 @@ def _arguments(
         schema_file=found.output_schema,
         color=found.color,
         max_wait_s=found.max_wait,
+        uncommitted=found.uncommitted,
+        base=found.base,
+        commit=found.commit,
+        title=found.title,
     )
 
 

@@ -16,7 +16,7 @@ class ExecCommand:
     """The sub-command, a `RawCommand`."""
 
     help = "Run a prompt without a terminal interface."
-    options: Sequence[str] = (*OPTION_STRINGS, "resume", "fork")
+    options: Sequence[str] = (*OPTION_STRINGS, "resume", "fork", "review")
 
     def main(self, argv: Sequence[str], host: Host) -> int:
         """Run with the arguments after `exec`; returns the exit code."""

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
     from ferrule_exec.schema import OutputSchema
     from ferrule_exec.stream import Stream
+    from ferrule_hookspecs.change_review import ReviewTarget
     from ferrule_hookspecs.events import Outgoing
     from ferrule_hookspecs.host import Session
     from ferrule_hookspecs.items import UserInput
-    from ferrule_hookspecs.ops import TurnStart, TurnStartParams
+    from ferrule_hookspecs.ops import ReviewStart, TurnStart, TurnStartParams
     from ferrule_hookspecs.threads import Cost, TokenUsage, Turn
 
 INTERRUPT_S: Final = 5.0
@@ -102,8 +103,8 @@ class Conversation:
         self._is_over = False
         self._interrupts = 0
 
-    async def run(self, input_: list[UserInput]) -> Outcome:
-        """Run to the end of the turn, and tell the output about it.
+    async def run(self, input_: list[UserInput], review: ReviewTarget | None = None) -> Outcome:
+        """Run to the end of the turn, or of a review in its place, and tell the output about it.
 
         Cancelling interrupts the turn; it is still recorded and shown before this returns.
         """
@@ -114,7 +115,7 @@ class Conversation:
             watch.start_soon(self._interrupt_when_cancelled)
             with self._work:
                 try:
-                    outcome = await self._turns(input_)
+                    outcome = await self._turns(input_, review)
                 except FerruleError as error:
                     fault = error
             self._is_over = True
@@ -159,7 +160,9 @@ class Conversation:
             self._has_given_up = True
             await self._interrupt()
 
-    async def _turns(self, input_: list[UserInput]) -> Outcome:
+    async def _turns(self, input_: list[UserInput], review: ReviewTarget | None) -> Outcome:
+        if review is not None:
+            return self._outcome(await self._review(review))
         outcome = self._outcome(await self._turn("turn-1", input_))
         if self._schema is None or outcome.status != "completed":
             return outcome
@@ -201,6 +204,19 @@ class Conversation:
             params["outputSchema"] = self._schema.schema
         start: TurnStart = {"id": op_id, "method": "turn/start", "params": params}
         await self._session.submit(start)
+        return await self._end()
+
+    async def _review(self, target: ReviewTarget) -> Turn:
+        start: ReviewStart = {
+            "id": "review-1",
+            "method": "review/start",
+            "params": {"threadId": self._session.thread["id"], "target": target},
+        }
+        await self._session.perform(start)  # raises where nothing can be reviewed
+        return await self._end()
+
+    async def _end(self) -> Turn:
+        """Follow the turn to its end."""
         async for event in self._events:
             if event["method"] == "turn/completed":
                 return event["params"]["turn"]

@@ -195,6 +195,10 @@ class HumanOutput:
     def _image_view(self, item: dict[str, Any]) -> None:
         self._line(f"view image: {item['path']}", "dim")
 
+    def _entered_review(self, item: dict[str, Any]) -> None:
+        self._line("user", "cyan")
+        self._line(item["review"])
+
     def _plan_updated(self, params: dict[str, Any]) -> None:
         self._line(params["explanation"] or "plan", "cyan")
         for step in params["plan"]:
@@ -202,6 +206,7 @@ class HumanOutput:
 
     _completions: Final[dict[str, Callable[[HumanOutput, dict[str, Any]], None]]] = {
         "commandExecution": _command_completed,
+        "enteredReviewMode": _entered_review,
         "fileChange": _file_change,
         "mcpToolCall": _mcp_call,
         "dynamicToolCall": _tool_call,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ferrule_exec.arguments import Arguments
     from ferrule_exec.schema import OutputSchema
     from ferrule_exec.stream import Stream
+    from ferrule_hookspecs.change_review import ReviewTarget
     from ferrule_hookspecs.items import UserInput
 
 _UNTRUSTED = "Not inside a trusted directory and --skip-git-repo-check was not specified."
@@ -30,14 +31,17 @@ class Job(NamedTuple):
     Attributes:
         arguments: The command line.
         config: The effective configuration.
-        prompt: The whole prompt; None only where a thread is forked and nothing is asked.
+        prompt: The whole prompt; None where a thread is forked and nothing is asked, and where
+            changes are reviewed.
         schema: What the last message must follow.
+        review: What is reviewed in place of a prompt.
     """
 
     arguments: Arguments
     config: Config
     prompt: str | None
     schema: OutputSchema | None
+    review: ReviewTarget | None = None
 
     @property
     def options(self) -> ThreadOptions:
@@ -72,6 +76,10 @@ def prepare(arguments: Arguments, host: Host, progress: Stream) -> Job:
     if not (arguments.skip_git_check or config.is_trusted or _is_in_repository(arguments.cwd)):
         raise ExecError(_UNTRUSTED)
     schema = _schema(arguments.schema_file)
+    if arguments.action == "review":
+        from ferrule_exec.review_target import review_target
+
+        return Job(arguments, config, None, None, review_target(arguments, progress))
     prompt = _prompt(arguments, progress)  # last: it may wait for input
     return Job(arguments, config, prompt, schema)
 

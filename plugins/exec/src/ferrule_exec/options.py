@@ -150,6 +150,12 @@ OPTIONS: Final[dict[str, tuple[Option, ...]]] = {
         ),
         (("-h", "--help"), _flag("show this help")),
     ),
+    "What to review": (
+        (("--uncommitted",), _flag("what is staged, changed or untracked")),
+        (("--base",), {"metavar": "BRANCH", "help": "all since this branch was left"}),
+        (("--commit",), {"metavar": "SHA", "help": "what this commit changes"}),
+        (("--title",), {"metavar": "TEXT", "help": "how to call the commit"}),
+    ),
     "Choosing a thread to resume": (
         (("--last",), _flag("the last thread of this folder")),
         (("--all",), _flag("with --last: of any folder")),

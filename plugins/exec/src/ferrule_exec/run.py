@@ -74,12 +74,12 @@ async def _converse(
         if job.options.config.values.get("overlay") is True:
             stderr.write(_OVERLAY.format(session.thread["id"]))
         output.opened(session, job.prompt)
-        if job.prompt is None:
+        if job.prompt is None and job.review is None:
             return 0
         conversation = Conversation(
             session, output, stdout, schema=job.schema, max_wait_s=job.arguments.max_wait_s
         )
-        outcome = await conversation.run(job.input)
+        outcome = await conversation.run(job.input, job.review)
         return _finish(outcome, job.arguments.output_file, stderr)
     finally:
         with anyio.move_on_after(_CLOSE_S, shield=True):
@@ -88,7 +88,7 @@ async def _converse(
 
 async def _open(kernel: Kernel, job: Job) -> Session:
     arguments = job.arguments
-    if arguments.action == "start":
+    if arguments.action in ("start", "review"):
         return await kernel.threads.start(job.options)
     thread_id = _thread_id(kernel, arguments)
     if arguments.action == "fork":

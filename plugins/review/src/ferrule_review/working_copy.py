@@ -137,11 +137,12 @@ def _own_excludes(folder: str) -> list[str]:
 
 
 def _borrow_index(theirs: str, ours: str) -> None:
+    """Copy the index with its time, by which git knows files that changed right after it."""
     with suppress(FileNotFoundError):  # nothing was ever added
-        shutil.copyfile(os.path.join(theirs, "index"), os.path.join(ours, "index"))
+        shutil.copy2(os.path.join(theirs, "index"), os.path.join(ours, "index"))
     for name in os.listdir(theirs):
         if name.startswith("sharedindex."):
-            shutil.copyfile(os.path.join(theirs, name), os.path.join(ours, name))
+            shutil.copy2(os.path.join(theirs, name), os.path.join(ours, name))
 
 
 def _quoted(path: str) -> str:
