@@ -291,6 +291,17 @@ def test_a_tool_that_the_provider_runs_is_offered_where_the_provider_has_it(benc
     assert "run by the model's provider" in bench.outputs(stage)["c1"]
 
 
+def test_a_tool_that_asks_the_user_says_so_where_nobody_can_answer(bench, stage):
+    (ask,) = remotes("ask_around")
+    ask.needs_client = True
+    stage.turns.extend([[call("ask_around"), DONE], [*say("ok"), DONE]])
+
+    bench.turn(tools=bring(ask))
+
+    assert "ask_around" not in told(stage)[0]
+    assert "nobody can answer; decide yourself" in bench.outputs(stage)["c1"]
+
+
 def test_a_tool_that_the_provider_runs_is_offered_nowhere_else(bench, stage):
     stage.turns.append([*say("ok"), DONE])
 

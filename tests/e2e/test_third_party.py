@@ -47,7 +47,7 @@ def test_a_stranger_s_tool_is_offered_checked_and_run(lean_environment, run_in, 
     finished = run_in(lean_environment, "exec", "--json", "go")
 
     assert finished.returncode == 0, finished.stderr
-    assert "acme_ticket" in [tool["name"] for tool in model_server.requests[0].body["tools"]]
+    assert "acme_ticket" in [tool.get("name") for tool in model_server.requests[0].body["tools"]]
     good, bad = outputs_of(model_server)
     assert good == "filed 'leak', urgent: False"
     assert bad.startswith("failed to parse function arguments")

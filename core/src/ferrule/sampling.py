@@ -15,7 +15,7 @@ import anyio
 
 from ferrule.approval_question import TurnCancelledError
 from ferrule.call_gate import CallGate
-from ferrule.call_parsing import parse_call, requested_name, shown_arguments
+from ferrule.call_parsing import requested_name, shown_arguments
 from ferrule.containment import contained
 from ferrule.context import message
 from ferrule.orchestrator import Orchestrator, ended_item, refusal
@@ -200,7 +200,7 @@ class CallRunner:
         key = self._conversation.begin_call(item)
         item_id = self._unused_id(item["call_id"])
         try:
-            call = parse_call(item, self._parts.offered_tools())._replace(call_id=item_id)
+            call = self._parts.offer.parse(item)._replace(call_id=item_id)
         except FerruleError as error:
             self._show_rejected(item, item_id, str(error))
             self._conversation.end_call(key, str(error))

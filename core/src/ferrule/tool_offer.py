@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
+from ferrule.call_parsing import parse_call, requested_name
+from ferrule_hookspecs.errors import ToolArgumentError
 from ferrule_hookspecs.tool_finding import DeferredTool, ToolFinder
 from ferrule_hookspecs.tools import FreeformSchema, FunctionSchema, HostedSchema, SearchSchema
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from ferrule.session_parts import SessionParts
     from ferrule_hookspecs.history import AnyCall, CallAnswer
     from ferrule_hookspecs.store import RolloutRecord
-    from ferrule_hookspecs.tools import SpecialSchema, Tool, ToolResult, ToolSchema
+    from ferrule_hookspecs.tools import SpecialSchema, Tool, ToolCall, ToolResult, ToolSchema
 
 _OWN_FORM: Final = "tool_search"
 _FOUND: Final = "tools_found"
@@ -75,6 +77,21 @@ class ToolOffer:
                 if isinstance(form, HostedSchema | SearchSchema) and form.name in known
             ),
         )
+
+    def parse(self, item: AnyCall) -> ToolCall:
+        """Read a call of the model.
+
+        Raises:
+            ToolArgumentError: There is no such tool here, or its arguments do not fit.
+        """
+        tools, name = self._parts.offered_tools(), requested_name(item)
+        withheld = self._parts.tools.get(name)
+        if withheld is not None and withheld.needs_client and name not in tools:
+            raise ToolArgumentError(
+                f"{name} cannot be used here: nobody can answer; decide yourself, and say how you"
+                " did"
+            )
+        return parse_call(item, tools)
 
     def deferred(self) -> list[DeferredTool]:
         """The tools that can be found."""

@@ -478,13 +478,14 @@ class UserQuestion(TypedDict):
 
 
 class UserInputParams(TypedDict):
-    """Questions of the model to the user."""
+    """Questions of the model to the user; after `autoResolutionMs` they are withdrawn."""
 
     threadId: str
     turnId: str
     itemId: str
     questions: list[UserQuestion]
     isBlocking: bool
+    autoResolutionMs: NotRequired[int | None]
 
 
 class UserInputRequest(TypedDict):

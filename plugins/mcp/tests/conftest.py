@@ -146,7 +146,7 @@ class Talk:
     @property
     def offered(self):
         """The names of the tools of the last request."""
-        return [tool["name"] for tool in self.model.requests[-1].body["tools"]]
+        return [tool.get("name", "") for tool in self.model.requests[-1].body["tools"]]
 
 
 @pytest.fixture

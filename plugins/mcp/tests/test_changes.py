@@ -14,7 +14,7 @@ SESSION = {"action": "accept", "content": {}, "_meta": {"persist": "session"}}
 
 
 def lists(talk):
-    return [[tool["name"] for tool in each.body["tools"]] for each in talk.model.requests]
+    return [[tool.get("name", "") for tool in each.body["tools"]] for each in talk.model.requests]
 
 
 def asked(talk):

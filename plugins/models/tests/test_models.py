@@ -193,7 +193,7 @@ def test_tools_the_model_may_not_call_are_not_offered(run_ferrule, ferrule_home,
 
     run = run_ferrule("exec", "--json", "-m", "quiet", "go")
 
-    offered = [tool["name"] for tool in model_server.requests[0].body["tools"]]
+    offered = [tool.get("name") for tool in model_server.requests[0].body["tools"]]
     assert "exec_command" not in offered
     assert "unsupported call: exec_command" in run.stdout
 

@@ -16,13 +16,14 @@ OPTIONS = [{"label": "A", "description": "a"}, {"label": "B", "description": "b"
 QUESTION = {"id": "q1", "header": "Pick", "question": "Which?", "options": OPTIONS}
 
 
-def tool(**features) -> RequestUserInput:
-    return RequestUserInput(PluginContext(Path("/nowhere"), {"features": features}))
+def tool(settings=None, **features) -> RequestUserInput:
+    config = {"features": features}
+    return RequestUserInput(PluginContext(Path("/nowhere"), config, settings=settings or {}))
 
 
-def ask(client, **question):
+def ask(client, settings=None, **question):
     """Run the tool with a client; returns its result."""
-    made = tool()
+    made = tool(settings)
     arguments = made.normalize({"questions": [{**QUESTION, **question}]})
     call = ToolCall("call_1", made.name, arguments, json.dumps(arguments), "function")
     context = SimpleNamespace(thread_id="t", turn_id="u", ask_client=client)
@@ -55,6 +56,46 @@ def test_a_client_that_answers_nothing_is_told_to_the_model():
 
     with pytest.raises(ToolError, match="decide yourself"):
         ask(client)
+
+
+@pytest.mark.parametrize(
+    ("answers", "read"),
+    [
+        ({"q1": {"answers": ["A", "and more"]}}, {"q1": {"answers": ["A", "and more"]}}),
+        ({"q1": {"answers": ["none of these"]}, "q9": {"answers": ["x"]}}, None),
+        ({"q1": {"answers": [1, "A"]}}, {"q1": {"answers": ["A"]}}),
+        ({"q1": "A"}, {"q1": {"answers": []}}),
+        ({}, {}),
+    ],
+    ids=["several", "other words, unasked question", "no text", "no list", "left open"],
+)
+def test_only_answers_to_what_was_asked_reach_the_model(answers, read):
+    async def client(request):
+        return {"answers": answers}
+
+    expected = {"q1": {"answers": ["none of these"]}} if read is None else read
+    assert json.loads(ask(client).output) == {"answers": expected}
+
+
+def test_a_user_who_is_away_holds_nothing_up_where_a_time_is_set():
+    asked = []
+
+    async def client(request):
+        asked.append(request["params"])
+        await anyio.sleep_forever()
+
+    with pytest.raises(ToolError, match=r"within 0\.02 s; decide yourself"):
+        ask(client, settings={"timeout_sec": 0.02})
+    assert asked[0]["autoResolutionMs"] == 20
+
+
+@pytest.mark.parametrize("value", [0, -1, "5", True])
+def test_a_time_that_makes_no_sense_is_named(value):
+    async def client(request):
+        raise AssertionError("nobody is asked")
+
+    with pytest.raises(ToolError, match="timeout_sec"):
+        ask(client, settings={"timeout_sec": value})
 
 
 def test_it_shows_no_item_and_needs_a_client():

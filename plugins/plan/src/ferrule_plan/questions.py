@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
+
+import anyio
 
 from ferrule_hookspecs.errors import ToolArgumentError, ToolError
 from ferrule_hookspecs.tools import FunctionSchema, Tool, ToolCall, ToolContext, ToolResult
@@ -91,6 +93,7 @@ class RequestUserInput(Tool):
         if context.ask_client is None:
             raise ToolError("nobody can be asked here; decide yourself and say how you did")
         questions = json.loads(call.text)["questions"]
+        timeout_s = self._timeout_s()
         request: UserInputRequest = {
             "id": 0,
             "method": "item/tool/requestUserInput",
@@ -102,10 +105,48 @@ class RequestUserInput(Tool):
                 "isBlocking": False,
             },
         }
-        answers = (await context.ask_client(request)).get("answers")
-        if not isinstance(answers, Mapping):
-            raise ToolError("the user's client gave no answer; decide yourself and say how you did")
-        return ToolResult(json.dumps({"answers": answers}, ensure_ascii=False, default=dict))
+        if timeout_s is not None:
+            request["params"]["autoResolutionMs"] = int(timeout_s * 1000)
+        answer: Mapping[str, object] = {}
+        with anyio.move_on_after(timeout_s) as waiting:
+            answer = await context.ask_client(request)
+        if waiting.cancelled_caught:
+            raise ToolError(
+                f"the user did not answer within {timeout_s:g} s; decide yourself and say how you"
+                " did"
+            )
+        answers = _answers(answer, [str(question["id"]) for question in questions])
+        return ToolResult(json.dumps({"answers": answers}, ensure_ascii=False))
+
+    def _timeout_s(self) -> float | None:
+        """How long the user has time, as `[tools.request_user_input] timeout_sec` says."""
+        value = self.context.settings.get("timeout_sec")
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+            raise ToolError(
+                "[tools.request_user_input] `timeout_sec` must be a number above zero; the user"
+                " was not asked"
+            )
+        return float(value)
+
+
+def _answers(answer: Mapping[str, object], ids: Sequence[str]) -> dict[str, dict[str, list[str]]]:
+    """Take what was answered to the questions that were asked, and nothing else."""
+    given = answer.get("answers")
+    if not isinstance(given, Mapping):
+        raise ToolError("the user's client gave no answer; decide yourself and say how you did")
+    table = cast("Mapping[str, object]", given)
+    return {key: {"answers": _texts(table[key])} for key in ids if key in table}
+
+
+def _texts(value: object) -> list[str]:
+    texts = (
+        cast("Mapping[str, object]", value).get("answers") if isinstance(value, Mapping) else None
+    )
+    if not isinstance(texts, list | tuple):
+        return []
+    return [text for text in cast("Sequence[object]", texts) if isinstance(text, str)]
 
 
 def _question(place: str, value: object) -> UserQuestion:
