@@ -99,7 +99,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "panel": "ferrule-reviewer-panel",
         "user": "ferrule-reviewer-user",
     },
-    "ferrule.compactors": {"summary": "ferrule-compaction"},
+    "ferrule.compactors": {"remote": "ferrule-compaction", "summary": "ferrule-compaction"},
     "ferrule.providers": {
         "anthropic": "ferrule-anthropic",
         "chat": "ferrule-chat",

@@ -6,7 +6,10 @@ history is only given up for one that is shorter and well formed. Called by the 
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Final, Literal
+
+import anyio
 
 from ferrule.containment import contained
 from ferrule.context_changes import tell_again
@@ -21,7 +24,7 @@ from ferrule_hookspecs.slots import CompactionMaterial
 from ferrule_hookspecs.token_counts import estimate_tokens, no_usage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncIterator, Callable
 
     from ferrule.conversation import Conversation
     from ferrule.session_parts import SessionParts
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
 Reason = Literal["manual", "auto", "overflow"]
 
+_CLOSING_S: Final = 5.0
 _SLACK_TOKENS: Final = 2_000
 """How much longer a very short history may become by its ledger and the words around a summary."""
 _NO_COMPACTOR: Final = (
@@ -210,18 +214,33 @@ class MeteredProvider:
         self.name = parts.provider.name
         self.stream_max_retries = parts.provider.stream_max_retries
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Send a request within the budgets of the turn."""
+        return self._counted(self._parts.provider.stream(request))
+
+    async def _counted(self, events: AsyncIterator[ModelEvent]) -> AsyncGenerator[ModelEvent]:
         budgets = self._parts.budgets
         budgets.check()
-        async for event in self._parts.provider.stream(request):
-            if isinstance(event, Completed) and event.usage is not None:
-                budgets.count(self._parts, event.usage, has_open_calls=False)
-            yield event
+        try:
+            async for event in events:
+                if isinstance(event, Completed) and event.usage is not None:
+                    budgets.count(self._parts, event.usage, has_open_calls=False)
+                yield event
+        finally:
+            if isinstance(events, AsyncGenerator):
+                with anyio.move_on_after(_CLOSING_S, shield=True):
+                    await events.aclose()
 
     async def aclose(self) -> None:
         """Do nothing: the session closes its provider."""
 
     def __getattr__(self, name: str) -> object:
-        """Hand through what this provider can beside the contract."""
-        return getattr(self._parts.provider, name)
+        """Hand through what this provider can beside the contract; `compact` is counted, too."""
+        value = getattr(self._parts.provider, name)
+        if name != "compact":
+            return value
+
+        def counted(request: ModelRequest) -> AsyncIterator[ModelEvent]:
+            return self._counted(value(request))
+
+        return counted

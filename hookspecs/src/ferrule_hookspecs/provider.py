@@ -107,7 +107,9 @@ class ModelProvider(Protocol):
     for its list of models, and `special_tools`, the names its API has a form of its own for:
     `tool_search`, and tools that the provider itself runs, which are offered nowhere else. Where
     time passes before the first request, because a person is there, `prewarm()` is called in a
-    thread, and then `async warm_up(request)` with what that will begin with.
+    thread, and then `async warm_up(request)` with what that will begin with. Where the API
+    shortens histories itself, `compact(request)` asks it to, and yields what `stream` does: an
+    `ItemDone` for every item of the shorter one.
 
     Attributes:
         name: Display name.

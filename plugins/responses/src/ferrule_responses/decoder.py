@@ -146,12 +146,13 @@ def _completed(payload: Mapping[str, object]) -> Completed:
     end_turn = response.get("end_turn")
     return Completed(
         response_id=str(response.get("id") or ""),
-        usage=_usage(response.get("usage")),
+        usage=usage_of(response.get("usage")),
         end_turn=end_turn if isinstance(end_turn, bool) else None,
     )
 
 
-def _usage(value: object) -> TokenUsage | None:
+def usage_of(value: object) -> TokenUsage | None:
+    """Translate the server's counts; None where there are none."""
     if not isinstance(value, dict):
         return None
     usage = _table(value)

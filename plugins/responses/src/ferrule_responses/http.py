@@ -20,6 +20,7 @@ class HttpTransport:
     def __init__(self, settings: ProviderSettings, credentials: Credentials) -> None:
         """Send nothing and import nothing heavy."""
         self._exchange = Exchange(settings, credentials, "responses")
+        self._compaction = Exchange(settings, credentials, "responses/compact")
 
     def prewarm(self) -> None:
         """Import what a request needs; may run in any thread."""
@@ -46,6 +47,18 @@ class HttpTransport:
             async for event in events:
                 yield event
 
+    async def compact(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        """Have the server shorten a history; yields its items, ending with `Completed`."""
+        from ferrule_responses.compaction import CompactionDecoder, encode_compaction
+        from ferrule_responses.identity import identity_headers
+
+        headers = {**identity_headers(request.thread_id), "accept": "application/json"}
+        body, decoder = encode_compaction(request), CompactionDecoder()
+        async with self._compaction.events(body, headers, decoder) as events:
+            async for event in events:
+                yield event
+
     async def aclose(self) -> None:
         """Close the connections."""
         await self._exchange.aclose()
+        await self._compaction.aclose()

@@ -54,6 +54,7 @@ class ResponsesProvider:
         credentials = Credentials(settings, context.environ, context.home)
         over_http = HttpTransport(settings, credentials)
         self._transport: Transport = over_http
+        self._over_http = over_http
         self.name = settings.name
         self.stream_max_retries = settings.stream_max_retries
         connect_timeout_s = _connect_timeout_s(context.settings)
@@ -76,6 +77,10 @@ class ResponsesProvider:
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Send one request and yield what comes back, ending with `Completed`."""
         return self._transport.stream(request)
+
+    def compact(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """Have the server shorten a history; yields its items, ending with `Completed`."""
+        return self._over_http.compact(request)
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -10,6 +10,7 @@ from ferrule_testkit.model_script import RESPONSES, Wire
 
 WIRES: Final[dict[str, Wire]] = {
     "/responses": RESPONSES,
+    "/responses/compact": RESPONSES,
     "/chat/completions": CHAT,
     "/messages": MESSAGES,
 }
