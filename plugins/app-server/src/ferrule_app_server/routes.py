@@ -43,6 +43,7 @@ THREAD_ROUTES: Final = _table(
         "turn_methods": (
             "turn/start turn/steer turn/interrupt thread/compact/start thread/shellCommand"
         ),
+        "review_methods": "review/start",
     }
 )
 """What the server itself answers about threads and turns."""

@@ -29,7 +29,7 @@ async def _start(call: RpcCall) -> Mapping[str, object]:
     server = server_of(call)
     session = await server.kernel.threads.start(options_for(server, call.params))
     live = server.threads.add(session, 0)
-    _announce(call, live)
+    announce(call, live)
     return opened(session, live.describe())
 
 
@@ -70,7 +70,7 @@ async def _fork(call: RpcCall) -> Mapping[str, object]:
     live = server.threads.add(session, len(kept))
     if session.thread["ephemeral"]:
         live.timeline.begin_with(kept)
-    _announce(call, live)
+    announce(call, live)
     return _with_turns(call, opened(session, live.describe()), kept)
 
 
@@ -89,7 +89,7 @@ def _kept(turns: Sequence[Turn], params: Mapping[str, object]) -> Sequence[Turn]
     return turns[: ids.index(wanted) + (0 if before else 1)]
 
 
-def _announce(call: RpcCall, live: LiveThread) -> None:
+def announce(call: RpcCall, live: LiveThread) -> None:
     """Have the caller follow a new thread, and tell of it behind the reply."""
     server = server_of(call)
     live.follow(client_of(call))
