@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ferrule_hookspecs.host import Config, Host, Kernel
     from ferrule_mcp.server_settings import ServerSettings
+    from ferrule_mcp.sign_in_store import Wish
     from ferrule_mcp.trial import Trial
 
 app = typer.Typer(
@@ -190,7 +191,7 @@ def use_prompts(
 def log_in(context: typer.Context, name: NameArgument) -> None:
     """Sign in to a server of the network, in a browser."""
     host = cast("Host", context.obj)
-    settings, port = _remote(host, name)
+    settings, port, wish = _remote(host, name)
 
     async def show(url: str) -> None:
         import webbrowser
@@ -198,28 +199,32 @@ def log_in(context: typer.Context, name: NameArgument) -> None:
         _print(f"Open this address and agree:\n{url}")
         webbrowser.open(url)
 
-    async def attempt(kernel: Kernel) -> None:
-        from ferrule_mcp.sign_in import sign_in
+    async def attempt(kernel: Kernel) -> str:
+        from ferrule_mcp.sign_in import Browser, sign_in
 
-        await sign_in(settings, host.home, port, show)
+        return await sign_in(settings, host.home, Browser(show, port), wish, host.environ)
 
-    host.run(attempt)
-    _print(f"Signed in to {name}.")
+    place = host.run(attempt)
+    _print(f"Signed in to {name}; what is kept of it is {place}.")
 
 
 @app.command("logout")
 def log_out(context: typer.Context, name: NameArgument) -> None:
     """Forget the sign-in at a server."""
-    from ferrule_mcp.sign_in import SignInFile
+    from ferrule_mcp.sign_in_store import SignInStore
 
     host = cast("Host", context.obj)
-    settings, _ = _remote(host, name)
-    was_there = SignInFile(host.home, settings).forget()
+    settings, _, _ = _remote(host, name)
+
+    async def attempt(kernel: Kernel) -> bool:
+        return await SignInStore(host.home, settings).forget()
+
+    was_there = host.run(attempt)
     _print(f"Signed out of {name}." if was_there else f"Nobody was signed in to {name}.")
 
 
-def _remote(host: Host, name: str) -> tuple[ServerSettings, int]:
-    """Return a server that is reached by URL, and the port a browser comes back to."""
+def _remote(host: Host, name: str) -> tuple[ServerSettings, int, Wish]:
+    """Return a server that is reached by URL, the port a browser comes back to, and the store."""
     from ferrule_mcp.server_settings import read_server
 
     config = _config(host)
@@ -227,11 +232,13 @@ def _remote(host: Host, name: str) -> tuple[ServerSettings, int]:
     settings = read_server(name, server_tables(config.values)[name], "/")
     if not settings.url:
         raise McpCommandError(f"the MCP server {name!r} has no URL to sign in to")
-    if config.get("mcp_oauth_credentials_store", "auto") not in ("auto", "file"):
+    wish = config.get("mcp_oauth_credentials_store", "auto")
+    if wish not in ("auto", "keyring", "file"):
         raise McpCommandError(
-            "`mcp_oauth_credentials_store` must be auto or file: nothing else is supported yet"
+            "`mcp_oauth_credentials_store` must be auto, keyring or file: a command leaves nothing "
+            "in the memory of other programs"
         )
-    return settings, cast("int", config.get("mcp_oauth_callback_port", 0))
+    return settings, cast("int", config.get("mcp_oauth_callback_port", 0)), cast("Wish", wish)
 
 
 def _usable(host: Host, name: str) -> ServerSettings:

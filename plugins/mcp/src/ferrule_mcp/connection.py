@@ -165,7 +165,7 @@ class Connection:
 
             self._faults = HttpFaults()
             reader, writer = await stack.enter_async_context(
-                http_transport(self._settings, self._environ, self._faults, self._sign_in())
+                http_transport(self._settings, self._environ, self._faults, await self._sign_in())
             )
         answers = Answers(self._settings, self.callers, self._log, self._warn)
         session = ClientSession(
@@ -183,12 +183,26 @@ class Connection:
         await self._greet(transport)
         return transport
 
-    def _sign_in(self) -> OAuthClientProvider | None:
+    async def _sign_in(self) -> OAuthClientProvider | None:
         if self._settings.bearer_variable:
             return None
         from ferrule_mcp.sign_in import kept_sign_in
 
-        return kept_sign_in(self._settings, self._home)
+        return await kept_sign_in(self._settings, self._home)
+
+    async def lacking(self) -> str:
+        """Say what to do where the server wants a wider sign-in; empty where it does not."""
+        scopes = frozenset[str]() if self._faults is None else self._faults.wanted_scopes
+        if not scopes:
+            return ""
+        from ferrule_mcp.sign_in_store import SignInStore
+
+        await SignInStore(self._home, self._settings).want(scopes)
+        name = self._settings.name
+        return (
+            f"it wants more than it was granted ({', '.join(sorted(scopes))}); run "
+            f"`ferrule mcp login {name}`"
+        )
 
     async def _greet(self, transport: StdioTransport | None) -> None:
         """Shake hands the old way, which nearly all servers know, else the new one."""

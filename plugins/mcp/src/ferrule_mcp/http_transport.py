@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -21,6 +22,8 @@ _CONNECT_S: Final = 30.0
 _NOT_FOUND: Final = 404
 _UNAUTHORISED: Final = (401, 403)
 _SESSION: Final = "mcp-session-id"
+_INSUFFICIENT: Final = "insufficient_scope"
+_SCOPES: Final = re.compile(r'(?i)\bscope="([^"]*)"')
 
 
 class HttpFaults:
@@ -29,11 +32,13 @@ class HttpFaults:
     Attributes:
         has_lost_session: It does not know our session any more, as after a restart.
         needs_sign_in: It wants to know who we are.
+        wanted_scopes: What it wants to be granted beyond what it was.
     """
 
     def __init__(self) -> None:
         self.has_lost_session = False
         self.needs_sign_in = False
+        self.wanted_scopes: frozenset[str] = frozenset()
 
     async def look(self, response: Response) -> None:
         """Look at the status of an answer."""
@@ -41,6 +46,9 @@ class HttpFaults:
             self.has_lost_session = True
         if response.status_code in _UNAUTHORISED:
             self.needs_sign_in = True
+            challenge = response.headers.get("www-authenticate", "")
+            if _INSUFFICIENT in challenge and (scopes := _SCOPES.search(challenge)):
+                self.wanted_scopes = frozenset(scopes[1].split())
 
 
 @asynccontextmanager

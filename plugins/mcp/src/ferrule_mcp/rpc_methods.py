@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_mcp.server import Server
     from ferrule_mcp.server_settings import ServerSettings
+    from ferrule_mcp.sign_in_store import Wish
     from ferrule_mcp.thread_servers import ThreadServers
 
 _INVALID_PARAMS = -32602
@@ -163,7 +164,7 @@ class _Methods:
         """Return the address a person must visit; how it ends is told to every client."""
         import anyio
 
-        from ferrule_mcp.sign_in import sign_in
+        from ferrule_mcp.sign_in import Browser, sign_in
 
         params = cast("t.LoginParams", call.params)
         settings = self._remote(call, params)
@@ -180,7 +181,8 @@ class _Methods:
             error: str | None = f"it took longer than {params.get('timeoutSecs')} s"
             with anyio.move_on_after(params.get("timeoutSecs") or inf):
                 try:
-                    await sign_in(settings, self._context.home, port, show)
+                    home, environ = self._context.home, self._context.environ
+                    await sign_in(settings, home, Browser(show, port), _wish(call), environ)
                     error = None
                 except FerruleError as fault:
                     error = str(fault)
@@ -258,6 +260,11 @@ class _Visitor:
 
     def offered(self, server: Server) -> None:
         """Hear nothing."""
+
+
+def _wish(call: RpcCall) -> Wish:
+    wish = call.config.get("mcp_oauth_credentials_store", "auto")
+    return cast("Wish", wish if wish in ("keyring", "file") else "auto")
 
 
 def _tables(call: RpcCall) -> Mapping[str, object]:

@@ -108,14 +108,14 @@ class Server:
     @property
     def sign_in_state(self) -> Literal["unsupported", "notLoggedIn", "bearerToken", "oAuth"]:
         """How it knows us, as clients of the app-server are told."""
-        from ferrule_mcp.sign_in import SignInFile
+        from ferrule_mcp.sign_in_store import SignInStore
 
         headers = {*self.settings.headers, *self.settings.env_headers}
         if self.settings.bearer_variable or "authorization" in {h.lower() for h in headers}:
             return "bearerToken"
         if not self.settings.url:
             return "unsupported"
-        if SignInFile(self._home, self.settings).exists:
+        if SignInStore(self._home, self.settings).exists:
             return "oAuth"
         connection = self._connection
         is_refused = connection is not None and connection.needs_sign_in
@@ -218,9 +218,9 @@ class Server:
                     await self._gone(connection)
                     raise _SessionLostError(str(error)) from None
                 if not connection.is_gone:
+                    why = await connection.lacking() or f"{error} (error {error.code})"
                     raise FerruleError(
-                        f"the MCP server {self.settings.name!r} refused the call of {tool!r}: "
-                        f"{error} (error {error.code})"
+                        f"the MCP server {self.settings.name!r} refused the call of {tool!r}: {why}"
                     ) from None
                 await self._gone(connection)
                 raise FerruleError(

@@ -37,6 +37,9 @@ class ServerSettings:
         env_headers: HTTP headers, by the variable that holds their value.
         bearer_variable: Variable that holds the bearer token.
         scopes: What is asked for when a person signs in.
+        client_id: What the issuer knows us by, where that is agreed beforehand.
+        client_secret_variable: Variable that holds the secret of that client.
+        client_metadata_url: Address that tells issuers about us, which some take for a client id.
         is_enabled: Whether it is used at all.
         is_required: Whether a session must not open without it.
         is_trusted: Whether what it says about its own tools counts.
@@ -62,6 +65,9 @@ class ServerSettings:
     env_headers: Mapping[str, str] = field(default_factory=dict[str, str])
     bearer_variable: str = ""
     scopes: tuple[str, ...] = ()
+    client_id: str = ""
+    client_secret_variable: str = ""
+    client_metadata_url: str = ""
     is_enabled: bool = True
     is_required: bool = False
     is_trusted: bool = False
@@ -137,6 +143,7 @@ def read_server(name: str, value: object, cwd: str) -> ServerSettings:
         if key in table and table[key] != "oauth":
             raise ConfigError(f"{where}.{key} is not supported")
     tools = _tables(table.get("tools"))
+    oauth = _map(table.get("oauth"))
     enabled = table.get("enabled_tools")
     off = [tool for tool, each in tools.items() if each.get("enabled") is False]
     return ServerSettings(
@@ -152,6 +159,9 @@ def read_server(name: str, value: object, cwd: str) -> ServerSettings:
         env_headers=_map(table.get("env_http_headers")),
         bearer_variable=str(table.get("bearer_token_env_var") or ""),
         scopes=tuple(_texts(table.get("scopes"))),
+        client_id=oauth.get("client_id", ""),
+        client_secret_variable=oauth.get("client_secret_env_var", ""),
+        client_metadata_url=oauth.get("client_metadata_url", ""),
         is_enabled=table.get("enabled") is not False,
         is_required=table.get("required") is True,
         is_trusted=table.get("trusted") is True,

@@ -1,112 +1,46 @@
-"""Signing in to servers of the network by OAuth, and what is kept of it.
+"""Signing in to servers of the network by OAuth.
 
-Kept in one file per server that only its owner may read. Sessions use what is kept and renew it;
-only `ferrule mcp login` sends anybody to a browser.
+Sessions use what is kept of a sign-in and renew it; only a person who asks for it is sent to a
+browser, by `ferrule mcp login` or by a client of the app-server.
 """
 
 from __future__ import annotations
 
-import json
-import time
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from ferrule_hookspecs.errors import FerruleError
-from ferrule_mcp.private_file import replace_private
+from ferrule_hookspecs.errors import ConfigError, FerruleError
+from ferrule_mcp.sign_in_store import SignInStore
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
     from pathlib import Path
 
     from mcp.client.auth import OAuthClientProvider
-    from mcp.shared.auth import (
-        AuthorizationCodeResult,
-        OAuthClientInformationFull,
-        OAuthToken,
-    )
+    from mcp.client.session import ClientSession
+    from mcp.shared.auth import AuthorizationCodeResult
 
     from ferrule_mcp.server_settings import ServerSettings
+    from ferrule_mcp.sign_in_store import Wish
 
-_EARLY_S: Final = 30
 _ELSEWHERE: Final = "http://127.0.0.1/callback"
 
 
-class SignInFile:
-    """What is kept of one sign-in. The SDK's `TokenStorage`."""
+class Browser(NamedTuple):
+    """How a person is reached.
 
-    def __init__(self, home: Path, settings: ServerSettings) -> None:
-        self._file = home / "mcp-auth" / f"{settings.manifest_key}.json"
-        self._provider: OAuthClientProvider | None = None
+    Attributes:
+        show: Shows the address to visit.
+        port: Port of this machine the browser comes back to; 0 takes a free one.
+    """
 
-    @property
-    def exists(self) -> bool:
-        """Whether anybody is signed in."""
-        return self._file.exists()
-
-    def serve(self, provider: OAuthClientProvider) -> None:
-        """Tell the SDK what it does not keep: when tokens end, and where they are renewed."""
-        from mcp.shared.auth import OAuthMetadata
-
-        self._provider = provider
-        kept = self._read()
-        ends = kept.get("expires_at")
-        if isinstance(ends, int | float):
-            provider.context.token_expiry_time = ends - _EARLY_S
-        if isinstance(kept.get("metadata"), dict):
-            provider.context.oauth_metadata = OAuthMetadata.model_validate(kept["metadata"])
-
-    async def get_tokens(self) -> OAuthToken | None:
-        """Return the tokens."""
-        from mcp.shared.auth import OAuthToken
-
-        tokens = self._read().get("tokens")
-        return OAuthToken.model_validate(tokens) if isinstance(tokens, dict) else None
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Keep the tokens, and what they are renewed by."""
-        kept: dict[str, object] = {"tokens": tokens.model_dump(mode="json", exclude_none=True)}
-        if tokens.expires_in is not None:
-            kept["expires_at"] = int(time.time()) + int(tokens.expires_in)
-        metadata = None if self._provider is None else self._provider.context.oauth_metadata
-        if metadata is not None:
-            kept["metadata"] = metadata.model_dump(mode="json", exclude_none=True)
-        before = self._read()
-        before.pop("expires_at", None)
-        self._write(before | kept)
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """Return the name that the issuer knows us by."""
-        from mcp.shared.auth import OAuthClientInformationFull
-
-        client = self._read().get("client")
-        return OAuthClientInformationFull.model_validate(client) if client is not None else None
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Keep that name."""
-        told = client_info.model_dump(mode="json", exclude_none=True)
-        self._write(self._read() | {"client": told})
-
-    def forget(self) -> bool:
-        """Forget the sign-in; returns whether there was one."""
-        try:
-            self._file.unlink()
-        except FileNotFoundError:
-            return False
-        return True
-
-    def _read(self) -> dict[str, object]:
-        try:
-            value: object = json.loads(self._file.read_bytes())
-        except (OSError, ValueError):
-            return {}
-        return cast("dict[str, object]", value) if isinstance(value, dict) else {}
-
-    def _write(self, value: dict[str, object]) -> None:
-        replace_private(self._file, json.dumps(value))
+    show: Callable[[str], Awaitable[None]]
+    port: int = 0
 
 
-def kept_sign_in(settings: ServerSettings, home: Path) -> OAuthClientProvider | None:
+async def kept_sign_in(settings: ServerSettings, home: Path) -> OAuthClientProvider | None:
     """Return what a session signs its requests with; None where nobody is signed in."""
-    storage = SignInFile(home, settings)
+    storage = SignInStore(home, settings)
     if not storage.exists:
         return None
 
@@ -116,19 +50,24 @@ def kept_sign_in(settings: ServerSettings, home: Path) -> OAuthClientProvider | 
     async def refuse_answer() -> AuthorizationCodeResult:
         raise FerruleError(_ended(settings.name))
 
-    return _provider(settings, storage, _ELSEWHERE, (refuse, refuse_answer))
+    return await _provider(settings, storage, _ELSEWHERE, (refuse, refuse_answer))
 
 
 async def sign_in(
-    settings: ServerSettings, home: Path, port: int, show: Callable[[str], Awaitable[None]]
-) -> None:
-    """Send a person to a browser, and keep what comes of it.
+    settings: ServerSettings,
+    home: Path,
+    browser: Browser,
+    wish: Wish = "auto",
+    environ: Mapping[str, str] | None = None,
+) -> str:
+    """Send a person to a browser, and keep what comes of it; returns where that is kept.
 
     Args:
         settings: A server with a URL.
         home: `$FERRULE_HOME`.
-        port: Port of this machine the browser comes back to; 0 takes a free one.
-        show: Shows the address to visit.
+        browser: How the person is reached.
+        wish: Where the sign-in is to be kept.
+        environ: Holds the secret of a client that is registered already.
 
     Raises:
         FerruleError: It did not work; says why.
@@ -141,10 +80,16 @@ async def sign_in(
 
     from ferrule_mcp.callback import Callback
 
-    async with Callback(port) as callback:
-        storage = SignInFile(home, settings)
-        storage.forget()
-        provider = _provider(settings, storage, callback.url, (show, callback.answer))
+    async with Callback(browser.port) as callback:
+        storage = SignInStore(home, settings, wish)
+        scopes = {*settings.scopes, *await storage.scopes()}
+        await storage.forget()
+        await _introduce(settings, storage, callback.url, environ or {})
+
+        async def show(url: str) -> None:
+            await browser.show(_asking_for(url, scopes))
+
+        provider = await _provider(settings, storage, callback.url, (show, callback.answer))
         try:
             async with (
                 httpx2.AsyncClient(auth=provider, timeout=30) as client,
@@ -152,21 +97,54 @@ async def sign_in(
                 ClientSession(reader, writer) as session,
             ):
                 await session.initialize()
+                await _knock(session, storage)
         except (MCPError, OAuthFlowError, ExceptionGroup, httpx2.HTTPError) as error:
-            if not storage.exists:
+            if await storage.get_tokens() is None:
                 from ferrule_mcp.connection import cause
 
+                await storage.forget()
                 raise FerruleError(
                     f"signing in to the MCP server {settings.name!r} failed: {cause(error)}"
                 ) from None
         if await storage.get_tokens() is None:
-            storage.forget()
+            await storage.forget()
             raise FerruleError(f"the MCP server {settings.name!r} asks nobody to sign in")
+        return storage.place
 
 
-def _provider(
+async def _knock(session: ClientSession, storage: SignInStore) -> None:
+    """Ask for the tools where the greeting was answered without a sign-in."""
+    if await storage.get_tokens() is None:
+        await session.list_tools()
+
+
+async def _introduce(
+    settings: ServerSettings, storage: SignInStore, redirect: str, environ: Mapping[str, str]
+) -> None:
+    """Use the client that is registered already, if the configuration names one."""
+    from mcp.shared.auth import OAuthClientInformationFull
+
+    if not settings.client_id:
+        return
+    variable = settings.client_secret_variable
+    secret = environ.get(variable, "")
+    if variable and not secret:
+        raise ConfigError(
+            f"mcp_servers.{settings.name}.oauth.client_secret_env_var names the variable "
+            f"{variable}, which is not set"
+        )
+    told = {
+        "client_id": settings.client_id,
+        "client_secret": secret or None,
+        "redirect_uris": [redirect],
+        "token_endpoint_auth_method": "client_secret_basic" if secret else "none",
+    }
+    await storage.set_client_info(OAuthClientInformationFull.model_validate(told))
+
+
+async def _provider(
     settings: ServerSettings,
-    storage: SignInFile,
+    storage: SignInStore,
     redirect: str,
     handlers: tuple[
         Callable[[str], Awaitable[None]], Callable[[], Awaitable[AuthorizationCodeResult]]
@@ -182,9 +160,22 @@ def _provider(
             "scope": " ".join(settings.scopes) or None,
         }
     )
-    provider = OAuthClientProvider(settings.url, metadata, storage, *handlers)
-    storage.serve(provider)
+    url = settings.client_metadata_url or None
+    provider = OAuthClientProvider(settings.url, metadata, storage, *handlers, url)
+    await storage.serve(provider)
     return provider
+
+
+def _asking_for(url: str, scopes: Iterable[str]) -> str:
+    """Ask for more than the server named: what is configured, and what it wanted before."""
+    parts = urlsplit(url)
+    query = dict(parse_qsl(parts.query))
+    named = query.get("scope", "").split()
+    more = sorted(set(scopes) - set(named))
+    if not more:
+        return url
+    query["scope"] = " ".join([*named, *more])
+    return urlunsplit(parts._replace(query=urlencode(query)))
 
 
 def _ended(name: str) -> str:
