@@ -310,6 +310,36 @@ def test_a_tool_that_the_provider_runs_is_offered_nowhere_else(bench, stage):
     assert "moon_search" not in told(stage)[0] + told(stage)[1]
 
 
+@pytest.mark.parametrize(
+    ("count", "is_told"), [(2, True), (40, False)], ids=["a few", "a whole server's"]
+)
+def test_tools_that_come_late_are_deferred_where_they_are_many(bench, stage, count, is_told):
+    class Patient(Finder):
+        def should_defer(self, count, *, is_native):
+            return count > 30
+
+    class Late(Tool):
+        name = "late"
+
+        def schema(self):
+            return FunctionSchema(self.name, "Brings more.", NOTHING)
+
+        async def run(self, call, context):
+            kinds = remotes(*(f"mcp__late__{number}" for number in range(count)))
+            self.context.services.offer_tools([kind(self.context) for kind in kinds])
+            return ToolResult("brought")
+
+    stage.turns.extend([[call("late"), DONE], [*say("ok"), DONE]])
+
+    bench.turn(tools=bring(Patient, Late, *FEW))
+
+    before, after = told(stage, 0)[0], told(stage, 1)[0]
+    assert before == after[: len(before)]
+    assert "finder" not in before
+    new = [f"mcp__late__{number}" for number in range(count)] if is_told else ["finder"]
+    assert after[len(before) :] == new
+
+
 @pytest.mark.parametrize("execution", ["server", None], ids=["server", "unsaid"])
 def test_who_runs_a_search_is_what_the_item_says(bench, stage, native, execution):
     item = dict(search("write").item)

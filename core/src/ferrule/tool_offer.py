@@ -131,10 +131,14 @@ class ToolOffer:
         return info is not None and info.tool_search and _OWN_FORM in self._special_forms
 
     def _defers(self, finder: ToolFinder, tools: Mapping[str, Tool]) -> bool:
-        """Whether tools are kept back; once that was so, it stays so."""
+        """Whether tools are kept back; once that was so, it stays so.
+
+        Only what was not told yet counts: a few that come late are told, a whole server's are not.
+        """
         is_native = self._is_native
         if is_native not in self._is_deferring:
-            count = sum(tool.deferred for tool in tools.values())
+            new = [tool for name, tool in tools.items() if name not in self._told]
+            count = sum(tool.deferred for tool in new)
             if count and finder.should_defer(count, is_native=is_native):
                 self._is_deferring.add(is_native)
         return is_native in self._is_deferring

@@ -32,6 +32,6 @@ class ToolFinder(Tool):
         """Whether tools that may be deferred are.
 
         Args:
-            count: How many there are.
+            count: How many there are that the model was not told of yet.
             is_native: Whether the model and its API have a form of their own for the search.
         """

@@ -35,12 +35,12 @@ def search(made, query, **arguments):
 @pytest.mark.parametrize(
     ("table", "count", "is_native", "expected"),
     [
-        ({}, 9, True, True),
-        ({}, 8, True, False),
+        ({}, 21, True, True),
+        ({}, 20, True, False),
         ({}, 900, False, False),
         ({"tool_search": {"enabled": True}}, 1, False, True),
         ({"tool_search": True}, 1, False, True),
-        ({"tool_search": {}}, 9, True, True),
+        ({"tool_search": {}}, 21, True, True),
     ],
     ids=["many", "few", "no own form", "wished for", "wished for in short", "left open"],
 )

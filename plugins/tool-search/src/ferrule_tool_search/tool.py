@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _USUAL_LIMIT: Final = 8
 _HIGHEST_LIMIT: Final = 50
+_MANY: Final = 20
+"""More tools than this cost more in every request than a search now and then."""
 _LONGEST_LINE: Final = 160
 _MOST_NAMESPACES: Final = 100
 _PARAMETERS: Final[dict[str, object]] = {
@@ -56,12 +58,12 @@ class ToolSearch(ToolFinder):
         self._shelf: tuple[Sequence[DeferredTool], Shelf] | None = None
 
     def should_defer(self, count: int, *, is_native: bool) -> bool:
-        """As configured; else for models that search by themselves, where one search is not all."""
+        """As configured; else many of them, for models that have a form of their own for it."""
         table = self.context.table("tools")
         chosen = table.get(self.name)
         if isinstance(chosen, Mapping):
             chosen = self.context.table("tools", self.name).get("enabled")
-        return chosen is True or (is_native and count > _USUAL_LIMIT)
+        return chosen is True or (is_native and count > _MANY)
 
     def schema(self) -> FunctionSchema:
         """The question, and in the description what can be found; the same all session long."""
