@@ -17,7 +17,7 @@ class StagedCompactor:
         self.context = context
 
     async def compact(self, request, provider, *, reason, material):
-        stage.hooks["material"] = material
+        stage.hooks |= {"asked": request, "material": material}
         summary = stage.hooks.get("summary", f"compacted: {reason}")
         if isinstance(summary, BaseException):
             raise summary

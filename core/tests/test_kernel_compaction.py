@@ -1,0 +1,289 @@
+"""When a history is shortened, what always stays of it, and when it is left alone."""
+
+import json
+
+import pytest
+from kernel_plugins.speech import USAGE, call, say
+
+from ferrule.gauge import Gauge
+from ferrule.ledger_text import ledger_message
+from ferrule_hookspecs.errors import ProviderError
+from ferrule_hookspecs.models import ModelInfo
+from ferrule_hookspecs.provider import Completed
+
+LIMIT = 'compactor = "staged"\nmodel_auto_compact_token_limit = 1000'
+OVERFLOW = ProviderError("too long", kind="contextWindowExceeded")
+
+
+def done(tokens):
+    return Completed("r", {**USAGE, "totalTokens": tokens})
+
+
+def note(number=1, tokens=100):
+    text = json.dumps({"text": f"n{number}"})
+    return [call("note", text, f"c{number}"), done(tokens)]
+
+
+def texts(items):
+    messages = [item for item in items if item["type"] == "message"]
+    return [part["text"] for item in messages for part in item["content"]]
+
+
+def warnings(bench):
+    return [params["message"] for params in bench.of("warning")]
+
+
+def test_a_turn_begins_with_a_compaction_where_the_one_before_filled_the_context(bench, stage):
+    bench.configure(LIMIT)
+    stage.turns.extend([[*say("one"), done(1_000)], [*say("two"), done(100)]])
+
+    async def script(session):
+        await bench.start(session, "first")
+        await bench.until("turn/completed")
+        await bench.start(session, "second")
+        await bench.until("turn/completed", 2)
+
+    bench.run(script)
+
+    assert texts(stage.requests[-1].input)[-2:] == ["compacted: auto", "second"]
+    assert stage.hooks["material"].user_texts == ("first",)
+    started = [params["item"]["type"] for params in bench.of("item/started")]
+    assert started[-3:] == ["contextCompaction", "userMessage", "agentMessage"]
+
+
+def test_a_token_less_than_the_limit_is_not_enough(bench, stage):
+    bench.configure(LIMIT)
+    stage.turns.extend([note(tokens=970), [*say("ok"), done(990)]])
+    bench.turn()
+    assert bench.items("contextCompaction") == []
+
+
+def test_what_came_since_the_last_response_counts(bench, stage):
+    bench.configure(LIMIT)
+    stage.turns.extend([note(tokens=995), [*say("ok"), done(100)]])
+    bench.turn()
+    assert len(bench.items("contextCompaction")) == 1
+
+
+@pytest.mark.parametrize(("tokens", "compactions"), [(244_799, 0), (244_800, 1)])
+def test_nine_tenths_of_the_window_is_the_limit_of_every_limit(bench, stage, tokens, compactions):
+    bench.configure(
+        'compactor = "staged"\nmodel_context_window = 272000\n'
+        "model_auto_compact_token_limit = 300000"
+    )
+
+    async def script(session):
+        for count in (1, 2):
+            stage.turns.append([*say("ok"), done(tokens)])
+            await bench.start(session)
+            await bench.until("turn/completed", count)
+
+    bench.run(script)
+    assert len(bench.items("contextCompaction")) == compactions
+
+
+def test_the_prefix_need_not_count(bench, stage):
+    scope = '\nmodel_auto_compact_token_limit_scope = "body_after_prefix"'
+    bench.configure(LIMIT + scope)
+    stage.turns.extend([note(tokens=1_100), [*say("ok"), done(100)]])
+    bench.turn()
+    assert bench.items("contextCompaction") == []
+
+
+def test_compacting_that_does_not_help_is_told_once_and_stopped(bench, stage):
+    bench.configure(LIMIT)
+    stage.turns.extend([*(note(number, 2_000) for number in range(9)), [*say("ok"), done(2_000)]])
+    bench.turn()
+
+    assert len(bench.items("contextCompaction")) == 3
+    (told,) = warnings(bench)
+    assert "not shortened again" in told
+    assert bench.of("turn/completed")[0]["turn"]["status"] == "completed"
+
+
+def test_compacting_goes_on_once_there_was_room(bench, stage):
+    bench.configure(LIMIT)
+    full = [note(number, 2_000) for number in range(5)]
+    again = [note(10, 100), note(11, 2_000), [*say("ok"), done(100)]]
+    stage.turns.extend([*full, *again])
+    bench.turn()
+    assert len(bench.items("contextCompaction")) == 4
+
+
+def test_a_compaction_that_fails_is_not_paid_for_with_every_request(bench, stage):
+    bench.configure(LIMIT)
+    stage.hooks["summary"] = ProviderError("HTTP 500")
+    stage.turns.extend([*(note(number, 2_000) for number in range(9)), [*say("ok"), done(2_000)]])
+    bench.turn()
+
+    items = bench.items("contextCompaction")
+    assert [item["status"] for item in items] == ["failed"] * 3
+    assert items[0]["error"] == "HTTP 500"
+    assert len(stage.requests[-1].input) > 20
+
+
+def test_the_model_that_knows_the_history_sums_it_up_for_one_with_less_room(bench, stage):
+    bench.configure('compactor = "staged"')
+    stage.hooks["ferrule_models"] = lambda context, model: [
+        ModelInfo("test-model", context_window=100_000),
+        ModelInfo("small", context_window=10_000),
+    ]
+    stage.turns.extend([[*say("one"), done(50_000)], [*say("two"), done(100)]])
+
+    async def script(session):
+        await bench.start(session, "first")
+        await bench.until("turn/completed")
+        await bench.start(session, "second", model="small")
+        await bench.until("turn/completed", 2)
+
+    bench.run(script)
+
+    assert stage.hooks["asked"].model == "test-model"
+    assert stage.hooks["material"].window == 100_000
+    assert stage.requests[-1].model == "small"
+    assert len(bench.items("contextCompaction")) == 1
+
+
+def test_an_overflow_that_stays_one_fails_the_turn_with_the_providers_words(bench, stage):
+    bench.configure('compactor = "staged"')
+    stage.turns.extend([note(), [OVERFLOW], [OVERFLOW]])
+    bench.turn()
+
+    turn = bench.of("turn/completed")[0]["turn"]
+    assert turn["status"] == "failed"
+    assert turn["error"]["message"] == "too long"
+    assert len(bench.items("contextCompaction")) == 1
+
+
+@pytest.mark.parametrize(
+    "setting", ['compactor = ""', 'plugins = { disabled = ["ferrule-compaction"] }'], ids=str
+)
+def test_without_a_compactor_what_to_install_is_said_when_needed(bench, stage, setting):
+    bench.configure(setting)
+    stage.turns.extend([note(tokens=10**9), [OVERFLOW]])
+
+    async def script(session):
+        await bench.start(session)
+        await bench.until("turn/completed")
+        await bench.perform(session, "thread/compact/start")
+        await bench.until("turn/completed", 2)
+
+    bench.run(script)
+
+    first, second = bench.of("turn/completed")
+    assert "install ferrule-compaction" in first["turn"]["error"]["message"]
+    assert "install ferrule-compaction" in second["turn"]["error"]["message"]
+    assert warnings(bench) == []
+
+
+def test_a_history_that_would_be_longer_is_refused(bench, stage):
+    bench.configure(LIMIT)
+    stage.hooks["summary"] = "x" * 100_000
+    stage.turns.extend([note(tokens=2_000), [*say("ok"), done(100)]])
+    bench.turn()
+    assert "no shorter history" in warnings(bench)[0]
+    assert bench.outputs(stage) == {"c1": "noted n1"}
+
+
+@pytest.fixture
+def ledger_after(bench, stage):
+    """Compact a thread by request; returns the ledger that the compactor was given."""
+
+    def run(**changes):
+        async def script(session):
+            count = len(bench.of("turn/completed"))
+            await bench.perform(session, "thread/compact/start")
+            await bench.until("turn/completed", count + 1)
+
+        bench.run(script, **changes)
+        ledger = stage.hooks["material"].ledger
+        return None if ledger is None else ledger["content"][0]["text"]
+
+    return run
+
+
+def touched(bench, stage, *names):
+    """Run a turn in which files are written."""
+    for number, name in enumerate(names):
+        path = json.dumps({"path": str(bench.workspace / name), "text": name})
+        stage.turns.append([call("touch", path, f"t{number}"), done(100)])
+    stage.turns.append([*say("ok"), done(100)])
+    return bench.turn("Write.\nConstraint: no tabs.")
+
+
+def test_the_ledger_comes_back_with_the_thread(bench, stage, ledger_after):
+    bench.configure('compactor = "staged"')
+    thread = touched(bench, stage, "a.txt", "b.txt").thread["id"]
+
+    first = ledger_after(resume=thread)
+    second = ledger_after(resume=thread)
+
+    assert "- Constraint: no tabs." in first
+    assert "completed: touch" in first
+    assert "b.txt" in first
+    assert second == first
+
+
+def test_the_ledger_is_put_before_the_model_whatever_the_compactor_leaves_out(bench, stage):
+    bench.configure('compactor = "staged"\nmodel_auto_compact_token_limit = 100')
+    touched(bench, stage, "a.txt")
+
+    prefix = stage.hooks["material"].prefix
+    assert stage.requests[-1].input[prefix] == stage.hooks["material"].ledger
+    assert stage.requests[-1].input[:prefix] == stage.requests[0].input[:prefix]
+
+
+def test_turns_that_are_taken_back_leave_the_ledger(bench, stage, ledger_after):
+    bench.configure('compactor = "staged"')
+    thread = touched(bench, stage, "a.txt").thread["id"]
+
+    async def script(session):
+        await bench.perform(session, "thread/rollback", numTurns=1)
+
+    bench.run(script, resume=thread)
+    assert ledger_after(resume=thread) is None
+
+
+COMMAND = {"kind": "command", "status": "completed"}
+
+
+def test_a_ledger_that_is_too_long_says_what_was_folded_together():
+    entries = [{**COMMAND, "text": f"make part-{n}", "exit": n % 2} for n in range(5_000)]
+    text = ledger_message(entries, [], 20_000)["content"][0]["text"]
+
+    assert len(text) < 12_000
+    assert "older lines are folded together here" in text
+    assert "- exit 1: make part-4999" in text
+    folded = 5_000 - text.count(": make part-")
+    assert f"[… {folded} older lines are folded together here, {folded // 2} of them failed …]" in (
+        text.replace(f"{folded // 2 + 1} of them", f"{folded // 2} of them")
+    )
+
+
+def test_a_ledger_has_one_line_for_what_was_done_again():
+    entries = [{**COMMAND, "text": "make", "exit": code} for code in (2, 2, 0)]
+    entries += [
+        {"kind": "file", "path": "/w/a", "how": how, "hash": held}
+        for how, held in (("added", "aa"), ("read", "aa"), ("edited", "bb"))
+    ]
+    steps = [("one", "completed"), ("two", "inProgress"), ("three", "pending")]
+    plan = [{"step": step, "status": status} for step, status in steps]
+    entries.append({"kind": "plan", "steps": plan})
+    lines = ledger_message(entries, [], None)["content"][0]["text"].splitlines()
+
+    assert "- exit 0 (last of 3): make" in lines
+    assert "- /w/a: added, edited, read (sha256 bb)" in lines
+    assert lines[lines.index("## Plan") + 1 :][:3] == [
+        "- 1 steps are completed",
+        "- [in progress] two",
+        "- [pending] three",
+    ]
+
+
+def test_a_provider_that_counts_nothing_is_estimated():
+    gauge = Gauge()
+    items = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"}]}]
+    assert gauge.size(items) is None
+    gauge.asking(1)
+    gauge.measured({**USAGE, "totalTokens": 0}, None)
+    assert gauge.size(items * 100) > 1_000
