@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_VERSION = 2
+_VERSION = 3
 _BUSY_S = 10.0
 _PAUSE_S = 0.02
 _COLUMNS = tuple(field.name for field in fields(ThreadSummary))

@@ -78,6 +78,7 @@ def _relevant_records(data: bytes) -> Iterator[RolloutRecord]:
 def _from_meta(file: RolloutFile, meta: Mapping[str, object]) -> ThreadSummary:
     created_at = _seconds(_text(meta.get("timestamp")), file.mtime_ns // 1_000_000_000)
     source = meta.get("source", "exec")
+    depth = meta.get("agent_depth")
     git: Mapping[str, object] = {}
     if isinstance(meta.get("git"), Mapping):
         git = cast("Mapping[str, object]", meta["git"])
@@ -98,6 +99,9 @@ def _from_meta(file: RolloutFile, meta: Mapping[str, object]) -> ThreadSummary:
         git_sha=_text(git.get("sha")) or None,
         git_branch=_text(git.get("branch")) or None,
         git_origin=_text(git.get("originUrl")) or None,
+        agent_nickname=_text(meta.get("agent_nickname")) or None,
+        agent_role=_text(meta.get("agent_role")) or None,
+        agent_depth=depth if isinstance(depth, int) else 0,
     )
 
 

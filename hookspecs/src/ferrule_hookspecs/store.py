@@ -51,6 +51,9 @@ class ThreadSummary:
         git_sha: The commit of its repository when it began.
         git_branch: The branch of its repository then.
         git_origin: Where its repository was cloned from.
+        agent_nickname: With a subagent: what it is called.
+        agent_role: With a subagent: what it is for.
+        agent_depth: With a subagent: how many threads are above it.
     """
 
     thread_id: str
@@ -70,6 +73,9 @@ class ThreadSummary:
     git_sha: str | None = None
     git_branch: str | None = None
     git_origin: str | None = None
+    agent_nickname: str | None = None
+    agent_role: str | None = None
+    agent_depth: int = 0
 
 
 @dataclass(frozen=True, slots=True)

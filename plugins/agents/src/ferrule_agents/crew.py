@@ -88,8 +88,8 @@ class Crew:
     async def spawn(self, arguments: Mapping[str, object]) -> Done:
         """Start an agent on a task."""
         content = task(arguments)
-        name = str(arguments.get("agent_type") or DEFAULT)
-        role = self._role(name)
+        name = str(arguments.get("agent_type") or "")
+        role = self._role(name or DEFAULT)
         options = child_options(name, role, self._settings, self._context, arguments)
         agent = await self._open(options, role.nicknames)
         try:

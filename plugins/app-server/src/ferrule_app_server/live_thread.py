@@ -18,7 +18,7 @@ from ferrule_app_server.timeline import Timeline
 from ferrule_hookspecs.errors import FerruleError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ferrule_app_server.connection import ClientConnection
     from ferrule_app_server.server import AppServer
@@ -63,14 +63,36 @@ class LiveThread:
         """How long nobody has followed the thread, in seconds; 0 while anybody does."""
         return 0.0 if self._followers else time.monotonic() - self._left_at
 
+    @property
+    def depth(self) -> int:
+        """How many open threads are above it."""
+        parent = self.server.threads.get(str(self.session.thread.get("parentThreadId")))
+        return 0 if parent is None else parent.depth + 1
+
+    def children(self) -> Iterator[LiveThread]:
+        """The open threads that work for it."""
+        for other in self.server.threads:
+            if other.session.thread.get("parentThreadId") == self.id:
+                yield other
+
+    def share(self, child: LiveThread) -> None:
+        """Have whoever follows this thread follow one that works for it."""
+        for follower in self._followers:
+            child.follow(follower)
+
     def describe(self) -> Thread:
         """The thread as it stands, without turns."""
         thread = self.session.thread
-        source = wire_names.source(thread["source"])
+        lineage = wire_names.Lineage(
+            thread.get("parentThreadId"),
+            self.depth,
+            thread.get("agentNickname"),
+            thread.get("agentRole"),
+        )
         return {
             **thread,
             "status": self.status,
-            "source": source,
+            "source": wire_names.source(thread["source"], lineage),
             "turns": [],
             "recencyAt": thread["updatedAt"],
             "canAcceptDirectInput": True,
@@ -86,6 +108,8 @@ class LiveThread:
         """Tell a client from now on, unless it is gone meanwhile."""
         if not connection.is_gone:
             self._followers.add(connection)
+            for child in self.children():
+                child.follow(connection)
 
     def leave(self, connection: ClientConnection) -> bool:
         """Tell a client no more; returns whether it was told before."""
@@ -95,6 +119,8 @@ class LiveThread:
         self._left_at = time.monotonic()
         for question in self.server.questions.of(self):
             question.forget(connection)
+        for child in self.children():
+            child.leave(connection)
         return True
 
     def describe_as(self, stored: ThreadSummary) -> None:
@@ -112,6 +138,8 @@ class LiveThread:
             connection.notify("thread/tokenUsage/updated", usage)
         for question in self.server.questions.of(self):
             question.put_to(connection)
+        for child in self.children():
+            child.catch_up(connection, child.usage)
 
     def answer(self, number: int, result: Mapping[str, object]) -> None:
         """Pass on a client's answer to a question of the session."""

@@ -68,6 +68,7 @@ def options_for(
         developer_instructions=cast("str | None", params.get("developerInstructions")),
         tools=client_tools(tools) if tools else None,
         wants_diff=True,
+        on_child=server.adopt,
     )
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ferrule_app_server.envelope import Request
     from ferrule_app_server.limits import Limits
     from ferrule_app_server.live_thread import LiveThread
-    from ferrule_hookspecs.host import Config, ConfigRequest, Kernel
+    from ferrule_hookspecs.host import Config, ConfigRequest, Kernel, Session
     from ferrule_hookspecs.serving import Peer, RpcMethod
     from ferrule_hookspecs.threads import Turn
 
@@ -126,6 +126,15 @@ class AppServer:
             return self.kernel.threads.turns(thread_id)
         except ThreadNotFoundError:
             return ()
+
+    def adopt(self, session: Session) -> None:
+        """Take in a thread that works for an open one; who follows that one follows both."""
+        thread_id = session.thread["id"]
+        live = self.threads.add(session, len(self.stored_turns(thread_id)))
+        parent = self.threads.get(str(session.thread.get("parentThreadId")))
+        if parent is not None:
+            parent.share(live)
+        self.broadcast("thread/status/changed", {"threadId": thread_id, "status": live.status})
 
     def closed(self, thread: LiveThread) -> None:
         """A thread's session is closed."""

@@ -60,6 +60,9 @@ def as_thread(server: AppServer, summary: ThreadSummary) -> Thread:
             "recencyAt": summary.updated_at,
             "path": summary.path,
         }
+    lineage = wire_names.Lineage(
+        summary.parent, summary.agent_depth, summary.agent_nickname, summary.agent_role
+    )
     return {
         "id": summary.thread_id,
         "sessionId": summary.thread_id,
@@ -68,7 +71,7 @@ def as_thread(server: AppServer, summary: ThreadSummary) -> Thread:
         "model": summary.model,
         "cwd": summary.cwd,
         "cliVersion": own_version(),
-        "source": wire_names.source(summary.source),
+        "source": wire_names.source(summary.source, lineage),
         "ephemeral": False,
         "createdAt": summary.created_at,
         "updatedAt": summary.updated_at,
@@ -79,6 +82,8 @@ def as_thread(server: AppServer, summary: ThreadSummary) -> Thread:
         "path": summary.path,
         "forkedFromId": summary.forked_from,
         "parentThreadId": summary.parent,
+        "agentNickname": summary.agent_nickname,
+        "agentRole": summary.agent_role,
         "gitInfo": _git_info(summary),
         "recencyAt": summary.updated_at,
         "canAcceptDirectInput": None,

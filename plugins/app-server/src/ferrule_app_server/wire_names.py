@@ -5,7 +5,7 @@ Its enums are closed: a client with generated types refuses a whole message for 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,14 +24,41 @@ _SANDBOX_DEFAULTS: Final[Mapping[str, Mapping[str, object]]] = {
 APP_SERVER: Final = "appServer"
 EDITOR: Final = "vscode"
 """What clients call threads of an app-server, and filter by."""
+_KINDS: Final = frozenset({"review", "compact"})
+"""What may start a thread that works for another, beside the tools for agents."""
 _SOURCES: Final = frozenset({"cli", "vscode", "exec", "unknown"})
 
 
-def source(name: str) -> str:
-    """Return where a thread came from in a word that clients know."""
+class Lineage(NamedTuple):
+    """Whom a thread works for, how deep below the root, and as what."""
+
+    parent: str | None = None
+    depth: int = 0
+    nickname: str | None = None
+    role: str | None = None
+
+
+_ROOT: Final = Lineage()
+
+
+def source(name: str, lineage: Lineage = _ROOT) -> str:
+    """Return where a thread came from in a word that clients know, or as the table they know."""
     if name == APP_SERVER:
         return EDITOR
-    return name if name in _SOURCES else "unknown"
+    if lineage.parent is None:
+        return name if name in _SOURCES else "unknown"
+    kind: object = name if name in _KINDS else {"other": name}
+    if name == "subagent":
+        kind = {
+            "thread_spawn": {
+                "parent_thread_id": lineage.parent,
+                "depth": lineage.depth,
+                "agent_path": None,
+                "agent_nickname": lineage.nickname,
+                "agent_role": lineage.role,
+            }
+        }
+    return cast("str", {"subAgent": kind})  # the contract knows the plain words only
 
 
 def sandbox(policy: SandboxPolicy) -> dict[str, object]:
