@@ -26,6 +26,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "review": "ferrule-review",
         "rules": "ferrule-rules",
         "shell": "ferrule-shell",
+        "skills": "ferrule-skills",
         "turn_diff": "ferrule-turn-diff",
     },
     "ferrule.tools": {
@@ -73,6 +74,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "reviewers": "ferrule-policy",
         "rules": "ferrule-rules",
         "sandbox": "ferrule-core",
+        "skills": "ferrule-skills",
         "threads": "ferrule-core",
         "try": "ferrule-local",
         "update-check": "ferrule-manual",

@@ -83,7 +83,12 @@ def test_a_provider_of_ones_own_is_added_and_changed(client, refused):
         client.call("modelProvider/config/write", settings={"type": "customGateway"})
 
 
+def trusting(ferrule_home) -> str:
+    return f'[projects."{ferrule_home.workspace}"]\ntrust_level = "trusted"'
+
+
 def test_skills_of_the_folder_and_of_the_user(client, ferrule_home):
+    ferrule_home.configure(tables=trusting(ferrule_home))
     head = '---\nname: demo\ndescription: "does it"\nmetadata:\n  name: other\n---\n# Text\n'
     own = write_skill(ferrule_home.workspace / ".agents" / "skills", "demo", head)
     folded = "---\ndescription: >\n  two\n  lines\n---\n"
@@ -95,7 +100,16 @@ def test_skills_of_the_folder_and_of_the_user(client, ferrule_home):
         for skill in entry["skills"]
     ]
     assert facts == [("demo", "does it", own, "repo"), ("by-folder", "two lines", users, "user")]
-    assert [error["path"] for error in entry["errors"]] == [broken]
+    [error] = entry["errors"]
+    assert (error["path"], error["message"].startswith(f"{broken}:1: ")) == (broken, True)
+
+
+def test_skills_of_a_project_that_is_not_trusted_are_not_listed(client, ferrule_home):
+    head = "---\nname: demo\ndescription: d\n---\n"
+    write_skill(ferrule_home.workspace / ".agents" / "skills", "demo", head)
+    [entry] = client.call("skills/list")["data"]
+    assert entry["skills"] == []
+    assert "is not trusted" in entry["errors"][0]["message"]
 
 
 def test_a_skill_is_switched_off_and_on(client, ferrule_home, refused):

@@ -31,7 +31,6 @@ ROUTES: Final[Mapping[str, str]] = MappingProxyType(
             "fuzzyFileSearch fuzzyFileSearch/sessionStart fuzzyFileSearch/sessionUpdate"
             " fuzzyFileSearch/sessionStop"
         ),
-        "methods.skills": "skills/list skills/config/write skills/extraRoots/set",
         "methods.server_facts": (
             "experimentalFeature/list experimentalFeature/enablement/set collaborationMode/list"
             " server/diagnostics"

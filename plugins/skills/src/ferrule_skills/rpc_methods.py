@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NotRequired, cast
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Literal, NotRequired, cast
 
 from anyio.to_thread import run_sync
 from typing_extensions import TypedDict
 
-from ferrule_app_server.methods.folders import absolute, config_at, folder
-from ferrule_app_server.methods.skill_files import Skill, SkillFault, find_skills, skill_folders
 from ferrule_hookspecs.host import ConfigEdit
 from ferrule_hookspecs.serving import RpcError, RpcMethod
+from ferrule_skills.catalogue import find_catalogue
+from ferrule_skills.extra_roots import extra_roots, set_extra_roots
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ferrule_app_server.methods.skill_files import Scope
-    from ferrule_hookspecs.host import Config, Kernel
+    from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.serving import RpcCall
 
 
@@ -36,7 +35,7 @@ class SkillMetadata(TypedDict):
     name: str
     description: str
     path: str
-    scope: Literal["user", "repo"]
+    scope: Literal["user", "repo", "admin"]
     enabled: bool
 
 
@@ -85,57 +84,65 @@ class Nothing(TypedDict):
     """Nothing to say."""
 
 
-_extra_roots: WeakKeyDictionary[Kernel, tuple[Path, ...]] = WeakKeyDictionary()
+def methods(context: PluginContext) -> Sequence[RpcMethod]:
+    """The methods of a server; `context` is the plugin's outside of any thread."""
+    changed = {"skills/changed": Nothing}
+    return (
+        RpcMethod(
+            "skills/list", partial(_list, context), SkillsListParams, result=SkillsListResult
+        ),
+        RpcMethod(
+            "skills/config/write",
+            _write,
+            SkillsConfigWriteParams,
+            result=SkillsConfigWriteResult,
+        ),
+        RpcMethod(
+            "skills/extraRoots/set",
+            _set_extra_roots,
+            ExtraRootsParams,
+            result=Nothing,
+            notifications=changed,
+        ),
+    )
 
 
-async def _list(call: RpcCall) -> Mapping[str, object]:
+async def _list(context: PluginContext, call: RpcCall) -> Mapping[str, object]:
     asked = cast("Sequence[str] | None", call.params.get("cwds")) or [call.request.cwd]
-    return {"data": [await _entry(call, cwd) for cwd in asked]}
+    return {"data": [await _entry(context, call, cwd) for cwd in asked]}
 
 
-async def _entry(call: RpcCall, cwd: str) -> SkillsListEntry:
-    where = folder(call, cwd)
-    config = await config_at(call, cwd)
-    extra: list[tuple[Path, Scope]] = [(root, "user") for root in _extra_roots.get(call.kernel, ())]
-    folders = [*extra, *skill_folders(where, config.project_root, call.kernel.home)]
-    found = await run_sync(partial(_found, folders))
-    choices = _choices(config)
+async def _entry(context: PluginContext, call: RpcCall, cwd: str) -> SkillsListEntry:
+    where = _folder(call.request.cwd, cwd)
+    config = call.config
+    if where != call.request.cwd:
+        config = await run_sync(call.kernel.config, call.request._replace(cwd=where))
+    there = context._replace(
+        config=config.values,
+        cwd=where,
+        project_root=config.project_root,
+        is_trusted=config.is_trusted,
+        runtime=call.kernel.runtime,
+    )
+    found = await run_sync(partial(find_catalogue, there, extra_roots(there)))
+    untrusted = [] if found.untrusted is None else [found.untrusted]
     return {
         "cwd": cwd,
         "skills": [
             {
-                "name": skill.name,
-                "description": skill.description,
-                "path": skill.path,
-                "scope": skill.scope,
-                "enabled": _is_enabled(skill, choices),
+                "name": each.skill.name,
+                "description": each.skill.description,
+                "path": each.skill.path,
+                "scope": each.skill.scope,
+                "enabled": each.is_enabled,
             }
-            for skill in found
-            if isinstance(skill, Skill)
+            for each in found.listed
         ],
         "errors": [
-            {"path": fault.path, "message": fault.message}
-            for fault in found
-            if isinstance(fault, SkillFault)
+            {"path": fault.path, "message": fault.message if not fault.line else str(fault)}
+            for fault in (*untrusted, *found.faults)
         ],
     }
-
-
-def _found(folders: Sequence[tuple[Path, Scope]]) -> list[Skill | SkillFault]:
-    return [found for place, scope in folders for found in find_skills(place, scope)]
-
-
-def _choices(config: Config) -> Sequence[Mapping[str, object]]:
-    return cast("Sequence[Mapping[str, object]]", config.get("skills.config", ()))
-
-
-def _is_enabled(skill: Skill, choices: Sequence[Mapping[str, object]]) -> bool:
-    """The last choice that names the skill counts."""
-    enabled = True
-    for choice in choices:
-        if choice.get("path") == skill.path or choice.get("name") == skill.name:
-            enabled = choice.get("enabled") is not False
-    return enabled
 
 
 async def _write(call: RpcCall) -> Mapping[str, object]:
@@ -144,7 +151,7 @@ async def _write(call: RpcCall) -> Mapping[str, object]:
     if len(named) != 1:
         raise RpcError("skills/config/write requires exactly one of `name` and `path`")
     if "path" in named:
-        absolute(named["path"])
+        _absolute(str(named["path"]))
     enabled = bool(call.params["enabled"])
     user = next((layer for layer in call.config.layers if layer.name == "user"), None)
     own = cast("Mapping[str, object]", user.values.get("skills", {}) if user else {})
@@ -161,25 +168,23 @@ async def _write(call: RpcCall) -> Mapping[str, object]:
 
 
 async def _set_extra_roots(call: RpcCall) -> Mapping[str, object]:
-    roots = [Path(absolute(root)) for root in cast("list[str]", call.params["extraRoots"])]
-    _extra_roots[call.kernel] = tuple(roots)
+    roots = [Path(_absolute(root)) for root in cast("list[str]", call.params["extraRoots"])]
+    set_extra_roots(call.kernel.runtime, roots)
     call.broadcast("skills/changed", {})
     return {}
 
 
-METHODS: Final = (
-    RpcMethod("skills/list", _list, SkillsListParams, result=SkillsListResult),
-    RpcMethod(
-        "skills/config/write",
-        _write,
-        SkillsConfigWriteParams,
-        result=SkillsConfigWriteResult,
-    ),
-    RpcMethod(
-        "skills/extraRoots/set",
-        _set_extra_roots,
-        ExtraRootsParams,
-        result=Nothing,
-        notifications={"skills/changed": Nothing},
-    ),
-)
+def _folder(base: str, cwd: str) -> str:
+    return os.path.normpath(os.path.join(base, _path(cwd)))
+
+
+def _absolute(path: str) -> str:
+    if not os.path.isabs(path):
+        raise RpcError(f"Invalid request: the path {path!r} is not absolute")
+    return _path(path)
+
+
+def _path(text: str) -> str:
+    if "\0" in text:
+        raise RpcError("Invalid request: a path cannot hold a NUL character")
+    return text

@@ -1,0 +1,114 @@
+"""The folders that hold skills, and the files in them.
+
+The nearest folder of a project comes first, then the user's, then the administrator's. Folders of a
+project count only where the user trusts it, and nothing in them may lead out of it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ferrule_skills.skill_file import FILE, Scope, Skill, SkillError, SkillFault, read_skill
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ferrule_hookspecs.plugins import PluginContext
+
+_DEPTH: Final = 4
+_FOLDERS: Final = 2000
+"""Most folders that are looked into below one root."""
+
+
+class Root(NamedTuple):
+    """A folder that holds skills; `inside` is the project that it must not leave."""
+
+    path: Path
+    scope: Scope
+    inside: Path | None = None
+
+
+def project_of(context: PluginContext) -> tuple[Path, bool]:
+    """The root of the project that the working directory belongs to, and whether it is trusted."""
+    markers = context.config.get("project_root_markers")
+    names = [each for each in markers if isinstance(each, str)] if isinstance(markers, list) else []  # pyright: ignore[reportUnknownVariableType]
+    cwd = Path(os.path.normpath(context.cwd))
+    root = next(
+        (each for each in (cwd, *cwd.parents) if any(os.path.lexists(each / n) for n in names)), cwd
+    )
+    return root, context.is_trusted and root == Path(os.path.normpath(context.project_root))
+
+
+def project_roots(context: PluginContext) -> list[Root]:
+    """The folders of the project, from the working directory upwards, that are there."""
+    top, _ = project_of(context)
+    cwd = Path(os.path.normpath(context.cwd))
+    own = {os.path.realpath(root.path) for root in own_roots(context)}
+    roots: list[Root] = []
+    for folder in (cwd, *cwd.parents):
+        if not folder.is_relative_to(top):
+            break
+        private = ".ferrule" if (folder / ".ferrule").is_dir() else ".codex"
+        for name in (".agents", private):
+            path = folder / name / "skills"
+            if path.is_dir() and os.path.realpath(path) not in own:
+                roots.append(Root(path, "repo", top))
+    return roots
+
+
+def own_roots(context: PluginContext) -> list[Root]:
+    """The folders of the user and of the administrator, whether they are there or not."""
+    user = Path(context.environ.get("HOME") or Path.home())
+    return [
+        Root(context.home / "skills", "user"),
+        Root(user / ".agents" / "skills", "user"),
+        Root(context.admin / "skills", "admin"),
+    ]
+
+
+def read_root(root: Root) -> Iterator[Skill | SkillFault]:
+    """Read every skill below a folder, sorted by place."""
+    for file in files_below(root.path):
+        try:
+            if root.inside is not None:
+                _keep_inside(file, root.inside)
+            yield read_skill(file, root.path, root.scope)
+        except SkillError as error:
+            yield SkillFault(str(file), str(error), error.line)
+
+
+def files_below(top: Path) -> Sequence[Path]:
+    """Find the files; a folder that is a skill holds no other, hidden ones are passed over."""
+    found: list[Path] = []
+    seen: set[str] = set()
+    level = [top]
+    for _ in range(_DEPTH):
+        below: list[Path] = []
+        for folder in level:
+            real = os.path.realpath(folder)
+            if real in seen or len(seen) >= _FOLDERS:
+                continue
+            seen.add(real)
+            if folder != top and os.path.lexists(folder / FILE):
+                found.append(folder / FILE)
+            else:
+                below += _folders_in(folder)
+        level = below
+    return sorted(found)
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            names = [each.name for each in entries if each.is_dir() and each.name[0] != "."]
+    except OSError:
+        return []
+    return [folder / name for name in names]
+
+
+def _keep_inside(file: Path, top: Path) -> None:
+    real = os.path.realpath(file)
+    if not Path(real).is_relative_to(os.path.realpath(top)):
+        raise SkillError(f"is a link that leads out of {top}, to {real}")
