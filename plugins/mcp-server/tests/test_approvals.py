@@ -27,21 +27,19 @@ def ran(stage):
 
 
 @BOTH
-@pytest.mark.parametrize("decision", ["approved", "approved_for_session"])
-def test_an_accepted_command_runs(stage, escalated, mode, decision):
+def test_an_accepted_command_runs(stage, escalated, mode):
     stage.play(escalated, "done")
 
     async def conversation(client):
         result = await client.call_tool("codex", ASKING)
         assert result.structured_content["content"] == "done"
 
-    elicit = stage.say("accept", decision=decision)
+    elicit = stage.say("accept", decision="approved")
     stage.talk(conversation, mode=mode, elicitation_callback=elicit)
 
     (asked,) = stage.asked
-    decisions = [
-        each["const"] for each in asked.requested_schema["properties"]["decision"]["oneOf"]
-    ]
+    offered = asked.requested_schema["properties"]["decision"]
+    decisions = [each["const"] for each in offered["oneOf"]]
     assert asked.requested_schema["required"] == ["decision"]
     assert decisions == ["approved", "approved_for_session", "abort", "denied"]
     assert "echo hi > approved.txt" in asked.message
@@ -50,49 +48,66 @@ def test_an_accepted_command_runs(stage, escalated, mode, decision):
     assert "hi" in output_of(stage)
 
 
-@BOTH
-@pytest.mark.parametrize(
-    ("action", "content", "words"),
-    [
-        ("decline", {}, "declined by the user"),
-        ("accept", {"decision": "denied"}, "declined by the user"),
-        ("accept", {"decision": "whatever"}, "approval request failed"),
-        ("accept", {}, "approval request failed"),
-    ],
-    ids=["declined", "denied", "nonsense", "nothing"],
-)
-def test_whatever_does_not_say_yes_means_no(stage, escalated, mode, action, content, words):
-    stage.play(escalated, "done")
+def test_what_was_approved_for_the_session_is_not_asked_again(stage, escalated):
+    stage.play(escalated, "first", escalated, "second")
 
     async def conversation(client):
-        result = await client.call_tool("codex", ASKING)
-        assert result.structured_content["content"] == "done"
+        one = await client.call_tool("codex", ASKING)
+        arguments = {"prompt": "again", "threadId": one.structured_content["threadId"]}
+        two = await client.call_tool("codex-reply", arguments)
+        assert two.structured_content["content"] == "second"
 
-    stage.talk(conversation, mode=mode, elicitation_callback=stage.say(action, **content))
-
+    elicit = stage.say("accept", decision="approved_for_session")
+    stage.talk(conversation, mode="legacy", elicitation_callback=elicit)
     assert len(stage.asked) == 1
-    assert not ran(stage)
-    assert words in output_of(stage)
+    assert ran(stage)
 
 
 @BOTH
-@pytest.mark.parametrize(
-    ("action", "content"),
-    [("cancel", {}), ("accept", {"decision": "abort"})],
-    ids=["cancelled", "abort"],
-)
-def test_a_question_that_is_dismissed_stops_the_turn(stage, escalated, mode, action, content):
-    stage.play(escalated, "never said")
+def test_whatever_does_not_say_yes_means_no(stage, escalated, mode):
+    answers = {
+        "declined": ("decline", {}, "declined by the user"),
+        "denied": ("accept", {"decision": "denied"}, "declined by the user"),
+        "nonsense": ("accept", {"decision": "whatever"}, "approval request failed"),
+        "nothing": ("accept", {}, "approval request failed"),
+    }
+    current = ""
+
+    async def elicit(context, params):
+        action, content, _ = answers[current]
+        return await stage.say(action, **content)(context, params)
 
     async def conversation(client):
-        result = await client.call_tool("codex", ASKING)
-        assert result.is_error
-        assert result.structured_content["content"] == "The turn was interrupted."
+        nonlocal current
+        for number, (current, (_, _, words)) in enumerate(answers.items()):
+            stage.play(escalated, "done")
+            result = await client.call_tool("codex", ASKING)
+            assert result.structured_content["content"] == "done", current
+            assert words in output_of(stage, 2 * number + 1), current
+            assert not ran(stage), current
 
-    stage.talk(conversation, mode=mode, elicitation_callback=stage.say(action, **content))
+    stage.talk(conversation, mode=mode, elicitation_callback=elicit)
+    assert len(stage.asked) == len(answers)
 
-    assert not ran(stage)
-    assert len(stage.model.requests) == 1
+
+@BOTH
+def test_a_question_that_is_dismissed_stops_the_turn(stage, escalated, mode):
+    answers = [("cancel", {}), ("accept", {"decision": "abort"})]
+
+    async def elicit(context, params):
+        action, content = answers[len(stage.asked)]
+        return await stage.say(action, **content)(context, params)
+
+    async def conversation(client):
+        for number, answer in enumerate(answers, 1):
+            stage.play(escalated, "never said")
+            result = await client.call_tool("codex", ASKING)
+            assert result.is_error, answer
+            assert result.structured_content["content"] == "The turn was interrupted."
+            assert not ran(stage), answer
+            assert len(stage.model.requests) == number
+
+    stage.talk(conversation, mode=mode, elicitation_callback=elicit)
 
 
 @BOTH
@@ -185,36 +200,33 @@ def test_a_question_carries_what_clients_of_codex_read(stage, escalated, wired):
     assert ran(stage)
 
 
-@pytest.mark.parametrize(
-    ("answer", "runs"),
-    [
+def test_a_client_of_an_older_protocol_is_asked_the_way_codex_asked(stage, escalated, wired):
+    cases = [
         ({"result": {"action": "accept", "decision": "approved"}}, True),
         ({"result": {"decision": "approved"}}, True),
         ({"result": {"decision": "approved_for_session"}}, True),
         ({"result": {"decision": "denied"}}, False),
         ({"result": {}}, False),
         ({"error": {"code": -32601, "message": "Method not found"}}, False),
-    ],
-    ids=["accepted", "approved", "for-session", "denied", "nothing", "unknown-method"],
-)
-def test_a_client_of_an_older_protocol_is_asked_the_way_codex_asked(
-    stage, escalated, wired, answer, runs
-):
-    stage.play(escalated, "done")
+    ]
 
     async def conversation(server):
-        async with wired(server) as wire:
-            wire.answers = answer
-            greeting = await wire.initialize("2025-03-26")
-            result = await wire.result(await wire.call("codex", ASKING))
+        for answer, runs in cases:
+            (stage.home.workspace / "approved.txt").unlink(missing_ok=True)
+            stage.play(escalated, "done")
+            async with wired(server) as wire:
+                wire.answers = answer
+                greeting = await wire.initialize("2025-03-26")
+                result = await wire.result(await wire.call("codex", ASKING))
 
-            assert greeting["protocolVersion"] == "2025-03-26"
-            assert result["content"] == [{"type": "text", "text": "done"}]
-            asked = await wire.until(lambda each: each.get("method") == "elicitation/create")
-            assert asked["params"]["requestedSchema"] == {"type": "object", "properties": {}}
+                assert greeting["protocolVersion"] == "2025-03-26"
+                assert result["content"] == [{"type": "text", "text": "done"}]
+                asked = await wire.until(lambda each: each.get("method") == "elicitation/create")
+                schema = asked["params"]["requestedSchema"]
+                assert schema == {"type": "object", "properties": {}}
+                assert ran(stage) is runs, answer
 
     stage.run(conversation)
-    assert ran(stage) is runs
 
 
 def test_a_client_that_takes_urls_only_is_not_asked(stage, escalated, wired):

@@ -54,7 +54,7 @@ def token_file(tmp_path):
     return str(file)
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize("mode", [pytest.param("legacy", marks=pytest.mark.slow), "auto"])
 def test_approvals_are_asked_for_over_http(stage, escalated, mode):
     turns = [escalated, "accepted", "again", escalated, "declined", escalated]
     stage.play(*turns)
@@ -120,6 +120,7 @@ def test_a_door_that_others_reach_needs_a_token(stage, token_file):
         assert status(Authorization=f"Bearer {TOKEN}") == 200
 
 
+@pytest.mark.slow
 def test_sessions_have_an_end_and_cannot_be_guessed(stage):
     with listening(stage) as url, httpx.Client(headers=HEADERS) as client:
         session = client.post(url, json=HELLO).headers["mcp-session-id"]
@@ -134,6 +135,7 @@ def test_sessions_have_an_end_and_cannot_be_guessed(stage):
         assert status(session) == 404
 
 
+@pytest.mark.slow
 def test_what_was_missed_is_sent_to_a_client_that_comes_back(stage):
     stage.play("the answer")
 
@@ -171,6 +173,7 @@ def test_a_token_without_a_door_is_a_mistake(stage, token_file):
     assert "--ws-token-file goes with --http" in run.stderr
 
 
+@pytest.mark.slow
 def test_a_place_that_is_taken_is_named(stage):
     with socket.create_server(("127.0.0.1", free_port())) as taken:
         port = taken.getsockname()[1]

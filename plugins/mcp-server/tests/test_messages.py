@@ -4,7 +4,6 @@ import base64
 import json
 
 import anyio
-import pytest
 
 from ferrule_hookspecs.serving import Peer
 from ferrule_mcp_server.connection import MOST
@@ -232,15 +231,15 @@ def test_a_client_that_asks_much_and_reads_nothing_is_not_read_on(stage):
     stage.run(conversation)
 
 
-@pytest.mark.parametrize("text", [b"{", b"[]", b'{"jsonrpc": "2.0", "id": {}}', b"\xff", b"5"])
-def test_what_is_no_message_is_answered_and_the_rest_goes_on(stage, wired, text):
+def test_what_is_no_message_is_answered_and_the_rest_goes_on(stage, wired):
     async def conversation(server):
-        async with wired(server) as wire:
-            await wire.connection.receive(text)
-            error = await wire.until(lambda each: "error" in each)
-            assert error["error"]["code"] == -32700
-            assert error["id"] is None
-            assert (await wire.initialize())["serverInfo"]["name"] == "ferrule-mcp-server"
+        for text in (b"{", b"[]", b'{"jsonrpc": "2.0", "id": {}}', b"\xff", b"5"):
+            async with wired(server) as wire:
+                await wire.connection.receive(text)
+                error = await wire.until(lambda each: "error" in each)
+                assert error["error"]["code"] == -32700, text
+                assert error["id"] is None
+                assert (await wire.initialize())["serverInfo"]["name"] == "ferrule-mcp-server"
 
     stage.run(conversation)
 

@@ -42,33 +42,30 @@ def test_the_tools_of_codex_are_offered_with_their_arguments(stage):
     stage.talk(conversation)
 
 
-@pytest.mark.parametrize(
-    ("start", "reply", "name"),
-    [
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_a_thread_is_started_and_gone_on_with(stage, mode):
+    names = [
         ("codex", "codex-reply", "threadId"),
         ("codex", "codex-reply", "conversationId"),
         ("codex_tool_call", "codex_tool_call_reply", "threadId"),
-    ],
-    ids=["now", "former-argument", "former-tools"],
-)
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-def test_a_thread_is_started_and_gone_on_with(stage, start, reply, name, mode):
-    stage.play("answer one", "answer two")
+    ]
 
     async def conversation(client):
-        one = await client.call_tool(start, {"prompt": "begin"})
-        thread_id = one.structured_content["threadId"]
-        two = await client.call_tool(reply, {"prompt": "go on", name: thread_id})
+        for start, reply, name in names:
+            stage.play("answer one", "answer two")
+            one = await client.call_tool(start, {"prompt": "begin"})
+            thread_id = one.structured_content["threadId"]
+            two = await client.call_tool(reply, {"prompt": "go on", name: thread_id})
 
-        assert one.structured_content == {"threadId": thread_id, "content": "answer one"}
-        assert two.structured_content == {"threadId": thread_id, "content": "answer two"}
-        assert (text_of(one), text_of(two)) == ("answer one", "answer two")
-        assert not one.is_error
-        assert not two.is_error
+            assert one.structured_content == {"threadId": thread_id, "content": "answer one"}
+            assert two.structured_content == {"threadId": thread_id, "content": "answer two"}
+            assert (text_of(one), text_of(two)) == ("answer one", "answer two")
+            assert not one.is_error
+            assert not two.is_error
+            told = str(stage.model.requests[-1].body["input"])
+            assert told.index("'begin'") < told.index("answer one") < told.index("'go on'")
 
     stage.talk(conversation, mode=mode)
-    told = str(stage.model.requests[1].body["input"])
-    assert told.index("'begin'") < told.index("answer one") < told.index("'go on'")
 
 
 def test_arguments_decide_how_a_thread_works(stage):
@@ -98,29 +95,29 @@ def test_arguments_decide_how_a_thread_works(stage):
     assert "read only" in told or "read-only" in told or "readOnly" in told
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "words"),
-    [
-        ("codex", {}, "codex: the argument `prompt` is missing"),
-        ("codex", {"prompt": 5}, "codex: `prompt` must be a text, not 5"),
-        ("codex", {"prompt": "x", "sandbox": "bogus"}, "`sandbox` must be one of `read-only`, "),
-        ("codex", {"prompt": "x", "bogus": 1}, "there is no argument `bogus`; there are `prompt`"),
-        ("codex", {"prompt": "x", "cwd": "nowhere"}, "nowhere' does not exist"),
-        ("codex", {"prompt": "x", "config": {"sandbox_mode": 5}}, "sandbox_mode"),
-        ("codex-reply", {"prompt": "x"}, "codex-reply: the argument `threadId` is missing"),
-        ("codex-reply", {"prompt": "x", "threadId": "bogus"}, "Session not found for thread_id: b"),
-        ("codex-reply", {"prompt": "x", "threadId": NO_THREAD}, "Session not found for thread_id"),
-        ("codex-interrupt", {"threadId": NO_THREAD}, "Session not found for thread_id"),
-        ("codex-list", {"limit": 0}, "codex-list: `limit` must be from 1 to 200, not 0"),
-        ("nope", {}, "Unknown tool 'nope'"),
-    ],
-)
-def test_what_is_wrong_with_a_call_is_told_to_the_model(stage, tool, arguments, words):
-    async def conversation(client):
-        result = await client.call_tool(tool, arguments)
+WRONG = [
+    ("codex", {}, "codex: the argument `prompt` is missing"),
+    ("codex", {"prompt": 5}, "codex: `prompt` must be a text, not 5"),
+    ("codex", {"prompt": "x", "sandbox": "bogus"}, "`sandbox` must be one of `read-only`, "),
+    ("codex", {"prompt": "x", "bogus": 1}, "there is no argument `bogus`; there are `prompt`"),
+    ("codex", {"prompt": "x", "cwd": "nowhere"}, "nowhere' does not exist"),
+    ("codex", {"prompt": "x", "config": {"sandbox_mode": 5}}, "sandbox_mode"),
+    ("codex-reply", {"prompt": "x"}, "codex-reply: the argument `threadId` is missing"),
+    ("codex-reply", {"prompt": "x", "threadId": "bogus"}, "Session not found for thread_id: b"),
+    ("codex-reply", {"prompt": "x", "threadId": NO_THREAD}, "Session not found for thread_id"),
+    ("codex-interrupt", {"threadId": NO_THREAD}, "Session not found for thread_id"),
+    ("codex-list", {"limit": 0}, "codex-list: `limit` must be from 1 to 200, not 0"),
+    ("nope", {}, "Unknown tool 'nope'"),
+]
 
-        assert result.is_error
-        assert words in text_of(result)
+
+def test_what_is_wrong_with_a_call_is_told_to_the_model(stage):
+    async def conversation(client):
+        for tool, arguments, words in WRONG:
+            result = await client.call_tool(tool, arguments)
+
+            assert result.is_error, (tool, arguments)
+            assert words in text_of(result)
 
     stage.talk(conversation)
     assert not stage.model.requests
