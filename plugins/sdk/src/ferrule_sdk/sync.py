@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
     from typing_extensions import Unpack
 
+    from ferrule_hookspecs.change_review import ReviewFindings
     from ferrule_hookspecs.events import Event
     from ferrule_hookspecs.items import UserInput
     from ferrule_hookspecs.threads import Thread as ThreadFacts
@@ -263,6 +264,18 @@ class Thread:
     def rename(self, name: str) -> None:
         """Give the thread a name."""
         self._loop.call(lambda: self._async.rename(name))
+
+    def review(
+        self,
+        instructions: str | None = None,
+        *,
+        base: str | None = None,
+        commit: str | None = None,
+        title: str | None = None,
+    ) -> TurnResult[ReviewFindings]:
+        """Have changes reviewed: what is staged, changed or untracked, unless more is said."""
+        review = self._async.review
+        return self._loop.call(lambda: review(instructions, base=base, commit=commit, title=title))
 
     def compact(self) -> None:
         """Have the history made shorter; it begins at once and is a turn of its own."""

@@ -10,6 +10,7 @@ from ferrule_sdk.errors import SdkError
 from ferrule_sdk.inputs import user_input
 from ferrule_sdk.output import Output
 from ferrule_sdk.places import absolute
+from ferrule_sdk.reviews import review_target, with_findings
 from ferrule_sdk.turn import Turn, TurnResult
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from ferrule_hookspecs.change_review import ReviewFindings
     from ferrule_hookspecs.events import Event
     from ferrule_hookspecs.items import UserInput
     from ferrule_hookspecs.threads import Thread as ThreadFacts
@@ -174,6 +176,41 @@ class Thread:
         """
         return await self._begin(prompt, Output(schema), options)
 
+    async def review(
+        self,
+        instructions: str | None = None,
+        *,
+        base: str | None = None,
+        commit: str | None = None,
+        title: str | None = None,
+    ) -> TurnResult[ReviewFindings]:
+        """Have changes reviewed: what is staged, changed or untracked, unless more is said.
+
+        The findings are `parsed`, and `text` shows them; the thread's model knows them from then
+        on.
+
+        Args:
+            instructions: What else is to be looked at, in your own words.
+            base: Review all since this branch was left.
+            commit: Review this commit.
+            title: How to call the commit.
+
+        Raises:
+            TurnFailedError: The review failed.
+            OutputError: It was interrupted.
+            ServerError: Nothing can be reviewed, or a turn runs.
+            ConnectionLostError: The server is gone.
+        """
+        target = review_target(instructions, base, commit, title)
+        params = {"threadId": self.id, "target": target}
+        turn = await self._started("review/start", params, Output[None](None))
+        try:
+            result = await turn.result()
+        finally:
+            if turn.is_running:
+                await turn.abandon()
+        return with_findings(result)
+
     async def rename(self, name: str) -> None:
         """Give the thread a name."""
         await self._rpc.call("thread/name/set", {"threadId": self.id, "name": name})
@@ -202,13 +239,16 @@ class Thread:
         params = {"threadId": self.id, **_turn_params(prompt, options)}
         if output.schema is not None:
             params["outputSchema"] = output.schema
+        return await self._started("turn/start", params, output)
+
+    async def _started(self, method: str, params: dict[str, object], output: Output[T]) -> Turn[T]:
         logs: list[TurnLog] = []
 
         def begun(reply: dict[str, object]) -> None:
             logs.append(self._log.take(cast("TurnFacts", reply["turn"])))
 
         try:
-            await self._rpc.call("turn/start", params, on_reply=begun)
+            await self._rpc.call(method, params, on_reply=begun)
         except anyio.get_cancelled_exc_class():
             for log in logs:  # nobody would know of the turn
                 await Turn(self._rpc, self.id, log, output).abandon()
