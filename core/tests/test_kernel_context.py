@@ -137,3 +137,27 @@ def test_files_that_were_read_are_named_to_clients_over_a_resume_too(bench, stag
 
     assert sources == [("/one", "/two")] * 2
     assert len(sent(stage)[1]) == len(sent(stage)[0]) + 2
+
+
+def test_after_a_compaction_what_differs_from_the_beginning_is_told_again(bench, stage):
+    bench.configure('compactor = "staged"')
+    stage.hooks["ferrule_context_fragments"] = [ContextFragment("Be kind.", key="a", state="1")]
+    stage.hooks["ferrule_context_updates"] = lambda context, told: (
+        [] if told["a"] == "2" else [ContextUpdate("a", "2", "Be stern.")]
+    )
+    stage.turns.extend([[*say("yes"), DONE]] * 3)
+
+    async def script(session):
+        await turn(bench, session, 1)
+        await turn(bench, session, 2, approvalPolicy="on-request")
+        await bench.perform(session, "thread/compact/start")
+        await bench.until("turn/completed", 3)
+        await turn(bench, session, 4)
+
+    bench.run(script)
+
+    first, last = sent(stage)[0], sent(stage)[-1]
+    assert last[:3] == first[:3]
+    news = [json.loads(item)["content"][0]["text"] for item in last if item not in first]
+    assert len([text for text in news if "Be stern." in text]) == 1
+    assert len([text for text in news if "Approvals: on-request" in text]) == 1
