@@ -74,6 +74,10 @@ class TurnLoop:
         self._inputs: list[str] = []
         self._started = time.time()
 
+    def expect(self, given: Input | None) -> None:
+        """Keep what the turn is going to be run with; it is left over until it is taken."""
+        self._untaken = given
+
     def steer(self, given: Input) -> None:
         """Add input; it goes to the model with the next request."""
         self._steered.append(given)
@@ -108,7 +112,7 @@ class TurnLoop:
         Raises:
             FerruleError: The turn failed; the message is the user's.
         """
-        self._untaken = given
+        self.expect(given)
         await self._parts.hooks.observe("ferrule_turn_start", turn=self._info)
         await self._keeper.keep_short()
         await self._take_input(given)

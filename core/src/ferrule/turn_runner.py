@@ -107,6 +107,7 @@ class TurnRunner:
             output_schema=job.output_schema,
             takes_input=job.input is not None or job.command is not None,
         )
+        turn.expect(job.input)
         self.running = turn
         group.start_soon(self._run, turn, job, name=f"turn {turn.turn_id}")
         return turn
