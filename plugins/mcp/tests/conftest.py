@@ -21,6 +21,8 @@ from ferrule_testkit.surroundings import free_port
 
 SERVERS = Path(__file__).parent / "servers"
 PATIENT = "mcp_optional_startup_grace_ms = 30000\n"
+# The model is told of every tool, as one is that cannot search for them.
+DIRECT = "tools = { tool_search = false, web_search = false }\n"
 
 
 def table(name, *arguments, server="plain_server.py", **keys):
@@ -54,7 +56,7 @@ class Talk:
 
     def configure(self, *tables, top="", policy="never"):
         """Write the configuration."""
-        self.home.configure(top=PATIENT + top, tables="\n".join(tables))
+        self.home.configure(top=PATIENT + DIRECT + top, tables="\n".join(tables))
         path = self.home.path / "config.toml"
         text = path.read_text().replace(
             'approval_policy = "never"', f'approval_policy = "{policy}"'
