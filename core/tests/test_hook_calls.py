@@ -81,6 +81,7 @@ def test_hook_ferrule_checks(bench, stage):
 
 
 def test_hook_ferrule_review_task(bench, stage):
+    bench.configure('plugins.disabled = ["review"]')
     stage.hooks["ferrule_review_task"] = ReviewRefusal("there is nothing to review")
     target = {"type": "commit", "sha": "abc"}
 

@@ -7,8 +7,9 @@ import pytest
 from kernel_plugins.speech import DONE, USAGE, call, say
 
 from ferrule_hookspecs.change_review import ReviewResult, ReviewTask
-from ferrule_hookspecs.errors import FerruleError
+from ferrule_hookspecs.errors import FerruleError, ProviderError
 
+ALONE = 'plugins.disabled = ["review"]\n'
 TARGET = {"type": "uncommittedChanges"}
 FINDINGS = {
     "findings": [],
@@ -23,6 +24,13 @@ def read(text):
 
 
 TASK = ReviewTask("current changes", "PROMPT", "RUBRIC", ("note", "wait"), read)
+
+
+@pytest.fixture
+def bench(bench):
+    """A kernel in which nobody but the stage says how changes are reviewed."""
+    bench.configure(ALONE)
+    return bench
 
 
 @pytest.fixture
@@ -345,3 +353,25 @@ def test_without_a_plugin_that_reviews_the_answer_says_what_to_install(bench, st
             await bench.perform(session, "review/start", target=TARGET)
 
     bench.run(script)
+
+
+def test_a_review_that_no_longer_fits_is_compacted_and_the_thread_is_not(review, bench, stage):
+    bench.configure(ALONE + 'compactor = "staged"')
+    full = ProviderError("too long", retryable=False, kind="contextWindowExceeded")
+    stage.turns.extend([[*say("kept"), DONE], [call("note", '{"text": "x"}'), DONE], [full]])
+    stage.turns.extend([[*say("raw"), DONE], [*say("mended"), DONE]])
+    session = review(before=["remember this"])
+    bench.events.clear()
+
+    async def script(session):
+        await bench.start(session, "mend it")
+        await bench.until("turn/completed")
+
+    bench.run(script, resume=session.thread["id"])
+
+    shortened, resumed = texts(stage.requests[-2]), texts(stage.requests[-1])
+    assert "compacted: overflow" in shortened
+    assert (shortened[0], shortened[3]) == ("RUBRIC", "PROMPT")
+    assert "remember this" in resumed
+    assert "read: raw" in resumed
+    assert "compacted: overflow" not in resumed

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.threads import Turn
 
 _MODELS_SIDE: Final = ("response_item", "compacted", "turn_context")
+_MODELS_FACTS: Final = ("ledger", "tools_found")
+"""Events that a history is read together with."""
 
 
 class AsideRecorder(Recorder):
@@ -39,7 +41,7 @@ class AsideRecorder(Recorder):
 
     def record(self, type_: RecordType, payload: dict[str, object]) -> None:
         """Store one record; what would be read as the thread's history in another form."""
-        if type_ in _MODELS_SIDE:
+        if type_ in _MODELS_SIDE or payload.get("type") in _MODELS_FACTS:
             aside = {"turn_id": self.turn_id, "record": type_, "payload": payload}
             self._of.record("event_msg", {"type": "aside", **aside})
         else:

@@ -141,6 +141,7 @@ class _ReviewConversation(Conversation):
     def take_input(self, content: Sequence[UserInput]) -> None:
         """Store the prompt."""
         self.append(message("user", self._prompt))
+        self.prefix_length = len(self.items)  # whatever is shortened: the task stays
         self.user_texts += input_texts(content)
 
 
