@@ -187,7 +187,8 @@ def test_what_is_asked_in_a_pipe_is_answered_before_the_end(ferrule_home):
     assert [tool["name"] for tool in answers[2]["tools"]][:2] == ["codex", "codex-reply"]
 
 
-@pytest.mark.parametrize("mode", ["legacy", pytest.param("auto", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_the_python_client_drives_it_through_approvals(ferrule_home, model_server, mode):
     answers = iter(
         [

@@ -57,7 +57,8 @@ class ToolCalls:
         tool = ALIASES.get(params.name, params.name)
         if tool not in INPUTS:
             return _refused(f"Unknown tool {params.name!r}")
-        if self._under_way >= MOST:
+        waiting = 0 if params.request_state else len(self._waiting)
+        if self._under_way + waiting >= MOST:
             return _refused(f"{MOST} calls are under way already; call again when one has ended")
         self._under_way += 1
         try:

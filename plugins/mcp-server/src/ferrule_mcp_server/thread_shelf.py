@@ -16,9 +16,12 @@ from ferrule_hookspecs.errors import ConfigError, FerruleError, ThreadNotFoundEr
 from ferrule_hookspecs.host import ThreadOptions
 from ferrule_hookspecs.store import ThreadFilter
 from ferrule_mcp_server.codex_events import CodexEvents
+from ferrule_mcp_server.shield import shielded
 from ferrule_mcp_server.turn import RunningTurn
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from ferrule_hookspecs.host import Config, ConfigRequest, Kernel, Session
     from ferrule_mcp_server.call_arguments import Start
 
@@ -93,7 +96,7 @@ class ThreadShelf:
             developer_instructions=start.developer_instructions,
             wants_diff=True,
         )
-        return await self._keep(await self._kernel.threads.start(options), can_ask=can_ask)
+        return await shielded(self._keep(self._kernel.threads.start(options), can_ask=can_ask))
 
     async def find(self, thread_id: str, *, can_ask: bool) -> OpenThread:
         """Return a thread, opened anew where it was put away.
@@ -123,8 +126,8 @@ class ThreadShelf:
                 wants_diff=True,
                 inherits=True,
             )
-            session = await self._kernel.threads.resume(thread_id, options)
-            return await self._keep(session, can_ask=can_ask)
+            opening = self._kernel.threads.resume(thread_id, options)
+            return await shielded(self._keep(opening, can_ask=can_ask))
 
     def running(self, thread_id: str) -> RunningTurn | None:
         """Return the turn that a thread runs; None where it runs none."""
@@ -174,7 +177,8 @@ class ThreadShelf:
             return "stored"
         return "idle" if thread.turn is None else "running"
 
-    async def _keep(self, session: Session, *, can_ask: bool) -> OpenThread:
+    async def _keep(self, opening: Awaitable[Session], *, can_ask: bool) -> OpenThread:
+        session = await opening
         thread = self._open[session.thread["id"]] = OpenThread(session, can_ask=can_ask)
         return thread
 

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_mcp_server.caller import Answer
 from ferrule_mcp_server.elicitation import Asked
+from ferrule_mcp_server.shield import shielded
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -69,9 +70,9 @@ class RunningTurn:
         """
         content: Any = [{"type": "text", "text": prompt}]
         params: Any = {"threadId": self._id, "input": content}
-        taken = await self._session.perform(
-            cast("Op", {"id": "mcp", "method": "turn/start", "params": params})
-        )
+        op = cast("Op", {"id": "mcp", "method": "turn/start", "params": params})
+        # Who cancels it then finds a turn that can be interrupted, and not one that nobody knows.
+        taken = await shielded(self._session.perform(op))
         self._turn_id = taken.get("turnId", "")
 
     async def follow(self, caller: Caller) -> Ending | None:
