@@ -131,6 +131,10 @@ class Talk:
         }
         await session.submit({"id": "2", "method": "serverRequest/answer", "params": params})
 
+    def has(self, method, **params):
+        """Whether an event of a method came with these parameters."""
+        return any(params.items() <= told.items() for told in self.of(method))
+
     def of(self, method):
         """What the client was told or asked by a method."""
         return [event["params"] for event in self.events if event["method"] == method]

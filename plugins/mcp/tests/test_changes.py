@@ -38,7 +38,6 @@ def test_a_tool_that_disappears_is_refused_and_the_list_stays(talk, table):
 
     assert "does not offer 'echo' any more" in gone["error"]["message"]
     assert len({json.dumps(each) for each in lists(talk)}) == 1
-    talk.model.requests.clear()
     talk.run()
     assert ECHO not in talk.offered
 
@@ -67,6 +66,36 @@ def test_tools_of_a_late_server_come_when_it_is_there(talk, table, tmp_path):
     assert after[: len(before)] == before
     assert talk.items()[0]["status"] == "completed"
     assert any("still starting" in each["message"] for each in talk.of("warning"))
+
+
+def test_a_server_that_was_late_before_is_started_once_a_turn_has_begun(
+    talk, table, tmp_path, starts
+):
+    gate = tmp_path / "gate"
+    talk.configure(table("late", "--gate", gate, "--starts", starts))
+    config = talk.home.path / "config.toml"
+    config.write_text(config.read_text().replace("grace_ms = 30000", "grace_ms = 1"))
+    counts = []
+
+    async def main(kernel):
+        first = await talk.open(kernel)
+        await first.close()
+        counts.append(len(starts.read_text().split()))
+        gate.touch()
+        session = await talk.open(kernel)
+        counts.append(len(starts.read_text().split()))
+        talk.play()
+        await talk.turn(session)
+        if not talk.has("mcpServer/startupStatus/updated", status="ready"):
+            await talk.heard(session, "mcpServer/startupStatus/updated", status="ready")
+        talk.play(("mcp__late__echo", {"text": "x"}))
+        await talk.turn(session)
+        await session.close()
+
+    talk.host().run(main)
+
+    assert counts[0] == counts[1]
+    assert talk.items()[0]["status"] == "completed"
 
 
 def test_a_tool_that_changes_is_called_only_once_the_model_knows(talk, table):

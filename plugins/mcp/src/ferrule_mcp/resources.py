@@ -13,7 +13,7 @@ from ferrule_hookspecs.tools import FunctionSchema, Tool, ToolCall, ToolContext,
 from ferrule_mcp.results import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pydantic import BaseModel
 
@@ -31,6 +31,7 @@ class ResourceTool(Tool):
     """What the three tools have in common."""
 
     servers: ClassVar[Mapping[str, Server]] = {}
+    warm: Callable[[], None] | None = None
     parallel: ClassVar[bool] = True
     read_only: ClassVar[bool] = True
     properties: ClassVar[Mapping[str, object]] = {"server": _SERVER}
@@ -128,6 +129,11 @@ class ListResources(ResourceTool):
         "Prefer them to a search on the web where they fit."
     )
 
+    async def prewarm(self, context: ToolContext) -> None:
+        """Start what nobody waits for, once the first request is on its way."""
+        if self.warm is not None:
+            self.warm()
+
     async def found(self, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """Return the resources."""
         return await self.listed(arguments, "list_resources", "resources", "resources")
@@ -164,16 +170,19 @@ class ReadResource(ResourceTool):
         return {"server": server.settings.name, "uri": uri, "contents": contents}
 
 
-def resource_tools(context: PluginContext, servers: Mapping[str, Server]) -> list[Tool]:
-    """Make the three tools for a thread's servers."""
+def resource_tools(
+    context: PluginContext, servers: Mapping[str, Server], warm: Callable[[], None]
+) -> list[Tool]:
+    """Make the three tools for a thread's servers; `warm` is called when its first turn begins."""
     kinds = (ListResources, ListResourceTemplates, ReadResource)
-    return [
-        cast(
-            "Tool",
-            type(kind.__name__, (kind,), {"servers": servers, "__doc__": kind.__doc__})(context),
-        )
-        for kind in kinds
-    ]
+    made: list[Tool] = []
+    for kind in kinds:
+        attributes = {"servers": servers, "__doc__": kind.__doc__}
+        tool = cast("ResourceTool", type(kind.__name__, (kind,), attributes)(context))
+        if kind is ListResources:
+            tool.warm = warm
+        made.append(tool)
+    return made
 
 
 async def resource_list(server: Server, method: str, field: str) -> list[Mapping[str, object]]:

@@ -11,9 +11,8 @@ from ferrule_hookspecs.errors import SessionRefusedError
 from ferrule_mcp.approvals import Approvals
 from ferrule_mcp.pool import pool_of
 from ferrule_mcp.resources import resource_tools
-from ferrule_mcp.sampling import sampling_tool
 from ferrule_mcp.server_settings import read_servers
-from ferrule_mcp.tool import make_tool
+from ferrule_mcp.tool import make_tool, namespace_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +40,8 @@ class ThreadServers:
         self.approvals = Approvals(context)
         self.servers: dict[str, Server] = {}
         self._has_begun = False
+        self._late: list[Server] = []
+        self._unheard: list[Server] = []
         self._offered: set[tuple[str, str]] = set()
 
     async def open(self) -> list[Tool]:
@@ -60,11 +61,17 @@ class ThreadServers:
             held = pool.hold(each, context.environ, context.home, self)
             self.servers[each.name] = held
         required = [server for server in self.servers.values() if server.settings.is_required]
-        unknown = [server for server in self.servers.values() if server.manifest is None]
-        for server in (*required, *unknown):
+        unknown = [
+            server
+            for server in self.servers.values()
+            if server.manifest is None and server not in required
+        ]
+        self._late = [server for server in unknown if _was_late(context, server)]
+        waited_for = [server for server in unknown if server not in self._late]
+        for server in (*required, *waited_for):
             server.start()
         await self._await_required(required)
-        await self._await_unknown([server for server in unknown if server not in required])
+        await self._await_unknown(waited_for)
         return self._tools()
 
     async def _await_required(self, servers: Sequence[Server]) -> None:
@@ -83,11 +90,10 @@ class ThreadServers:
 
     async def _await_unknown(self, servers: Sequence[Server]) -> None:
         """Wait a moment for servers whose tools nobody knows yet, for each only once a day."""
-        waited_for = [server for server in servers if not _was_late(self._context, server)]
         grace = self._context.config.get("mcp_optional_startup_grace_ms", _GRACE_MS)
         seconds = cast("float", grace) / 1000
         with anyio.move_on_after(seconds):
-            for server in waited_for:
+            for server in servers:
                 await server.start().opened.wait()
         late = [server for server in servers if server.state == "starting"]
         for server in late:
@@ -103,26 +109,35 @@ class ThreadServers:
         for server in self.servers.values():
             tools += self._fresh(server)
             if server.settings.may_sample:
+                from ferrule_mcp.sampling import sampling_tool
+
                 tools.append(sampling_tool(self._context, server.settings.name))
         if self.servers:
-            tools += resource_tools(self._context, self.servers)
+            tools += resource_tools(self._context, self.servers, self._start_late)
         return tools
+
+    def _start_late(self) -> None:
+        """Start servers that were waited for in vain before, when nothing waits for anything."""
+        for server in self._late:
+            server.start()
 
     def _fresh(self, server: Server) -> list[Tool]:
         """Make the tools of a server that this thread was not offered yet."""
         name, manifest = server.settings.name, server.manifest
         made: list[Tool] = []
+        namespace = namespace_of(server)
         for offered in () if manifest is None else manifest.tools:
             tool = str(offered["name"])
             if (name, tool) not in self._offered and server.settings.offers(tool):
                 self._offered.add((name, tool))
-                made.append(make_tool(self._context, server, offered, self.approvals))
+                kin = (server, namespace, self.approvals)
+                made.append(make_tool(self._context, offered, kin))
         return made
 
     def begin(self) -> None:
         """Offer what came while the session was built; what comes later is offered at once."""
         self._has_begun = True
-        for server in self.servers.values():
+        for server in self._unheard:
             self.offered(server)
 
     def offered(self, server: Server) -> None:
@@ -132,7 +147,9 @@ class ThreadServers:
         gone or has changed is refused before it reaches the server.
         """
         services = self._context.services
-        if self._has_begun and services is not None and (tools := self._fresh(server)):
+        if not self._has_begun:
+            self._unheard.append(server)
+        elif services is not None and (tools := self._fresh(server)):
             services.offer_tools(tools)
 
     async def close(self) -> None:

@@ -185,11 +185,11 @@ class McpTool(Tool):
 
 def make_tool(
     context: PluginContext,
-    server: Server,
     offered: Mapping[str, object],
-    approvals: Approvals,
+    kin: tuple[Server, ToolNamespace, Approvals],
 ) -> McpTool:
-    """Make the tool of one entry of a server's list."""
+    """Make the tool of one entry of a server's list; `kin` is what it shares with the others."""
+    server, namespace, approvals = kin
     settings, remote = server.settings, str(offered["name"])
     name = tool_name(settings.name, remote)
     hints = offered.get("annotations")
@@ -204,12 +204,13 @@ def make_tool(
         "offered": offered,
         "approvals": approvals,
         "deferred": True,
-        "namespace": _namespace(server),
+        "namespace": namespace,
     }
     return cast("McpTool", type("McpTool", (McpTool,), attributes)(context))
 
 
-def _namespace(server: Server) -> ToolNamespace:
+def namespace_of(server: Server) -> ToolNamespace:
+    """Describe what the tools of a server have in common."""
     name, manifest = server.settings.name, server.manifest
     said = "" if manifest is None else " ".join(manifest.instructions.split())
     about = said[:_NAMESPACE_LIMIT] or f"Tools of the MCP server {name}."
