@@ -394,6 +394,15 @@ class NetworkApprovalContext(TypedDict):
     protocol: Literal["http", "https", "socks5Tcp", "socks5Udp"]
 
 
+class AskingAgent(TypedDict):
+    """Who asks, where it is not the root: a thread that works for others, the root's id first."""
+
+    threadId: str
+    nickname: str | None
+    role: str | None
+    lineage: list[str]
+
+
 class CommandApprovalParams(TypedDict):
     """A command that waits for approval."""
 
@@ -410,6 +419,7 @@ class CommandApprovalParams(TypedDict):
     additionalPermissions: NotRequired[PermissionsOnWire | None]
     proposedExecpolicyAmendment: NotRequired[list[str] | None]
     availableDecisions: NotRequired[list[object] | None]
+    agent: NotRequired[AskingAgent]
 
 
 class CommandApproval(TypedDict):
@@ -429,6 +439,7 @@ class FileChangeApprovalParams(TypedDict):
     startedAtMs: int
     reason: NotRequired[str | None]
     grantRoot: NotRequired[str | None]
+    agent: NotRequired[AskingAgent]
 
 
 class FileChangeApproval(TypedDict):
@@ -449,6 +460,7 @@ class PermissionsApprovalParams(TypedDict):
     cwd: str
     permissions: PermissionsOnWire
     reason: NotRequired[str | None]
+    agent: NotRequired[AskingAgent]
 
 
 class PermissionsApproval(TypedDict):
@@ -486,6 +498,7 @@ class UserInputParams(TypedDict):
     questions: list[UserQuestion]
     isBlocking: bool
     autoResolutionMs: NotRequired[int | None]
+    agent: NotRequired[AskingAgent]
 
 
 class UserInputRequest(TypedDict):
@@ -508,6 +521,7 @@ class ElicitationParams(TypedDict):
     url: NotRequired[str]
     elicitationId: NotRequired[str]
     _meta: NotRequired[dict[str, object] | None]
+    agent: NotRequired[AskingAgent]
 
 
 class Elicitation(TypedDict):

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ferrule.config.check import Problem, find_problems
 from ferrule.config.model import ConfigFile
-from ferrule.config.tables import MISSING, KeyPath, Table, is_list, lookup, place, remove
+from ferrule.config.tables import (
+    MISSING,
+    KeyPath,
+    Table,
+    is_list,
+    is_table,
+    lookup,
+    place,
+    remove,
+)
 from ferrule_hookspecs.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -158,6 +167,10 @@ def _with_absolute_paths(values: Table, base: Path) -> Table:
         elif is_list(value):
             items = [absolute_path(v, base) if isinstance(v, str) else v for v in value]
             place(values, path, items)
+    roles = values.get("agents")
+    for role in roles.values() if is_table(roles) else ():
+        if is_table(role) and isinstance(role.get("config_file"), str):
+            role["config_file"] = absolute_path(str(role["config_file"]), base)
     return values
 
 

@@ -125,9 +125,10 @@ class Crew:
         """Wait until one of some agents has come to an end, and tell of all that have."""
         if not targets:
             raise ToolError("name at least one agent to wait for")
+        limit_s = _wait_s(timeout_ms)
         waited = [self._agents[each] for each in targets if each in self._agents]
         if len(waited) == len(targets):
-            with anyio.move_on_after(_wait_s(timeout_ms)):
+            with anyio.move_on_after(limit_s):
                 await _first_end(waited)
         states = {each: self._state(each) for each in targets}
         final = {each: state for each, state in states.items() if state.is_final}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ferrule_hooks.payloads import (
-    AGENT_TYPE,
+    agent_type,
     opening_payload,
     request_payload,
     session_payload,
@@ -43,9 +43,10 @@ async def session_started(session: HookSession, source: str) -> None:
 async def subagent_started(session: HookSession, parent: str) -> None:
     """Run SubagentStart."""
     context = session.context
-    facts = {"agent_id": context.thread_id, "agent_type": AGENT_TYPE}
+    role = agent_type(context)
+    facts = {"agent_id": context.thread_id, "agent_type": role}
     payload = opening_payload(context, "SubagentStart", parent, **facts)
-    _keep(session, await session.run("SubagentStart", payload, [AGENT_TYPE]))
+    _keep(session, await session.run("SubagentStart", payload, [role]))
 
 
 async def session_ended(session: HookSession, reason: str) -> None:
@@ -131,7 +132,7 @@ async def turn_stopping(
     )
     if is_agent:
         payload["agent_transcript_path"] = session.context.thread_file or None
-    answers = await session.run(event, payload, [AGENT_TYPE])
+    answers = await session.run(event, payload, [agent_type(session.context)])
     prompts = [answer.reason for answer in answers if answer.decision == "deny"]
     if not prompts or any(answer.is_stop for answer in answers):
         return None

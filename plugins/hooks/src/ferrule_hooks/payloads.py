@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.tools import TurnInfo
 
 Payload = dict[str, object]
-AGENT_TYPE: Final = "default"
+_AGENT_TYPE: Final = "default"
 
 
 def session_payload(
@@ -41,6 +41,11 @@ def opening_payload(
     )
 
 
+def agent_type(context: PluginContext) -> str:
+    """What a subagent is for."""
+    return context.role or _AGENT_TYPE
+
+
 def turn_payload(context: PluginContext, turn: TurnInfo, event: str, **facts: object) -> Payload:
     """Describe an event of a turn."""
     payload: Payload = {
@@ -54,7 +59,7 @@ def turn_payload(context: PluginContext, turn: TurnInfo, event: str, **facts: ob
         **facts,
     }
     if turn.parent_thread_id is not None:
-        payload |= {"agent_id": turn.thread_id, "agent_type": AGENT_TYPE}
+        payload |= {"agent_id": turn.thread_id, "agent_type": agent_type(context)}
     return payload
 
 

@@ -26,7 +26,12 @@ from ferrule_sdk.requests import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from ferrule_hookspecs.events import ElicitationParams, PermissionsOnWire, UserQuestion
+    from ferrule_hookspecs.events import (
+        AskingAgent,
+        ElicitationParams,
+        PermissionsOnWire,
+        UserQuestion,
+    )
     from ferrule_hookspecs.items import CommandAction, ThreadItem
     from ferrule_sdk.options import FerruleOptions, QuestionAnswers
     from ferrule_sdk.requests import ApprovalRequest, ElicitationAnswer
@@ -213,6 +218,7 @@ class _Common(TypedDict):
     item_id: str
     reason: str | None
     params: Mapping[str, object]
+    agent: AskingAgent | None
 
 
 def _common(params: Json) -> _Common:
@@ -222,6 +228,7 @@ def _common(params: Json) -> _Common:
         "item_id": str(params.get("itemId") or ""),
         "reason": cast("str | None", params.get("reason")),
         "params": params,
+        "agent": cast("AskingAgent | None", params.get("agent")),
     }
 
 

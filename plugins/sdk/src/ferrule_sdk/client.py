@@ -253,6 +253,7 @@ class _State:
         self.answering = Answering(options, self)
         self.buffers: list[EventBuffer] = []
         self._threads: dict[str, ThreadLog] = {}
+        self._items_of_agents: dict[tuple[str, str], ThreadItem] = {}
         self._rpc: Rpc | None = None
         self._group: TaskGroup | None = None
 
@@ -280,6 +281,8 @@ class _State:
         thread = self._threads.get(str(params.get("threadId")))
         if thread is not None:
             thread.feed(event)
+        else:
+            self._heard_of_agent(event)
         if method == "thread/closed" and thread is not None:
             del self._threads[str(params["threadId"])]
             thread.end(ServerError(method, "the server has closed the thread: resume it", 0))
@@ -303,7 +306,16 @@ class _State:
         """Find an item of a running turn."""
         thread = self._threads.get(thread_id)
         log = thread.turn(turn_id) if thread else None
-        return log.item(item_id) if log else None
+        return log.item(item_id) if log else self._items_of_agents.get((thread_id, item_id))
+
+    def _heard_of_agent(self, event: Event) -> None:
+        """Keep the open items of threads that others opened: one may be asked about."""
+        if event["method"] == "item/started":
+            item = event["params"]["item"]
+            self._items_of_agents[event["params"]["threadId"], item["id"]] = item
+        elif event["method"] == "item/completed":
+            place = event["params"]["threadId"], event["params"]["item"]["id"]
+            self._items_of_agents.pop(place, None)
 
     def fail(self, thread_id: str, turn_id: str, error: CallbackError) -> None:
         """Have a turn end with an error, when it ends."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NotRequired
 from typing_extensions import TypedDict
 
 if TYPE_CHECKING:  # types of the wire cost 20 ms to import
-    from ferrule_hookspecs.events import PermissionsOnWire
+    from ferrule_hookspecs.events import AskingAgent, PermissionsOnWire
     from ferrule_hookspecs.items import CommandAction, FileUpdateChange
 
 Decision = Literal["accept", "accept_for_session", "decline", "cancel"]
@@ -26,6 +26,7 @@ class Request:
         item_id: The item that waits.
         reason: Why it is asked.
         params: The request as it came.
+        agent: Who asks, where it is a thread that works for the one you opened.
     """
 
     thread_id: str
@@ -33,6 +34,7 @@ class Request:
     item_id: str
     reason: str | None
     params: Mapping[str, object] = field(repr=False)
+    agent: AskingAgent | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
