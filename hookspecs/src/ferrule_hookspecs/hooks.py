@@ -267,7 +267,7 @@ def ferrule_review_task(
     Args: ``target`` is what is to be reviewed, ``context`` is the session's; frozen.
     Returns: the task; or a refusal, whose sentence the user reads; or None. Two plugins answering
         refuse the review.
-    Errors: an exception refuses the review and names the plugin.
+    Errors: an exception counts as a refusal of the review and names the plugin.
     Timeout: 60 s, then as an exception. Async: yes. Added in 0.1.
     """
 
