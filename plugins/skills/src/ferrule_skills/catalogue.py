@@ -12,12 +12,11 @@ from ferrule_skills.roots import (
     own_roots,
     project_of,
     project_roots,
-    read_root,
 )
-from ferrule_skills.skill_file import Skill, SkillFault
+from ferrule_skills.skill_file import Skill, SkillError, SkillFault, read_skill
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ferrule_hookspecs.plugins import PluginContext
 
@@ -59,7 +58,7 @@ def find_catalogue(context: PluginContext, extra: Sequence[Path] = ()) -> Catalo
     """Find every skill for the working directory of a session; `extra` folders are the user's."""
     own = [*(Root(path, "user") for path in extra), *own_roots(context)]
     roots, untrusted = _project(context)
-    found = [each for root in [*roots, *own] for each in read_root(root)]
+    found = [each for root in [*roots, *own] for each in _read_root(root)]
     choices = _choices(context)
     counts: dict[str, str] = {}
     listed: list[Listed] = []
@@ -112,3 +111,20 @@ def _is_enabled(skill: Skill, choices: Sequence[Mapping[str, object]]) -> bool:
         if is_meant:
             enabled = choice.get("enabled") is not False
     return enabled
+
+
+def _read_root(root: Root) -> Iterator[Skill | SkillFault]:
+    """Read every skill below a folder, sorted by place."""
+    for file in files_below(root.path):
+        try:
+            if root.inside is not None:
+                _keep_inside(file, root.inside)
+            yield read_skill(file, root.path, root.scope)
+        except SkillError as error:
+            yield SkillFault(str(file), str(error), error.line)
+
+
+def _keep_inside(file: Path, top: Path) -> None:
+    real = os.path.realpath(file)
+    if not Path(real).is_relative_to(os.path.realpath(top)):
+        raise SkillError(f"is a link that leads out of {top}, to {real}")

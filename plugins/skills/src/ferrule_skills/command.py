@@ -129,14 +129,12 @@ def _standing(each: Listed) -> str:
 def _check(path: str) -> int:
     from pathlib import Path
 
-    from ferrule_skills.skill_file import FILE
+    from ferrule_skills.roots import FILE, files_below
 
     place = Path(path)
     if place.is_dir():
         if (place / FILE).exists():
             return _check_files([place / FILE])
-        from ferrule_skills.roots import files_below
-
         files = files_below(place)
         if files:
             return _check_files(files)

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-from ferrule_skills.skill_file import FILE, Scope, Skill, SkillError, SkillFault, read_skill
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from ferrule_hookspecs.plugins import PluginContext
 
+Scope = Literal["repo", "user", "admin"]
+FILE: Final = "SKILL.md"
 _DEPTH: Final = 4
 _FOLDERS: Final = 2000
 """Most folders that are looked into below one root."""
@@ -68,15 +68,10 @@ def own_roots(context: PluginContext) -> list[Root]:
     ]
 
 
-def read_root(root: Root) -> Iterator[Skill | SkillFault]:
-    """Read every skill below a folder, sorted by place."""
-    for file in files_below(root.path):
-        try:
-            if root.inside is not None:
-                _keep_inside(file, root.inside)
-            yield read_skill(file, root.path, root.scope)
-        except SkillError as error:
-            yield SkillFault(str(file), str(error), error.line)
+def has_roots(context: PluginContext, extra: Sequence[Path]) -> bool:
+    """Whether there is any folder that could hold skills."""
+    own = (*extra, *(root.path for root in own_roots(context)))
+    return any(path.is_dir() for path in own) or bool(project_roots(context))
 
 
 def files_below(top: Path) -> Sequence[Path]:
@@ -106,9 +101,3 @@ def _folders_in(folder: Path) -> list[Path]:
     except OSError:
         return []
     return [folder / name for name in names]
-
-
-def _keep_inside(file: Path, top: Path) -> None:
-    real = os.path.realpath(file)
-    if not Path(real).is_relative_to(os.path.realpath(top)):
-        raise SkillError(f"is a link that leads out of {top}, to {real}")

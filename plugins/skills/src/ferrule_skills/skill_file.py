@@ -9,11 +9,13 @@ import os
 import re
 import stat
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ferrule_hookspecs.errors import FerruleError
 
-FILE: Final = "SKILL.md"
+if TYPE_CHECKING:
+    from ferrule_skills.roots import Scope
+
 DESCRIPTION_LIMIT: Final = 1024
 """Letters of a description that are read."""
 _HEAD_LIMIT: Final = 64 * 1024
@@ -28,8 +30,6 @@ _CAREFULLY: Final = (
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
 )
-
-Scope = Literal["repo", "user", "admin"]
 
 
 class SkillError(FerruleError):
