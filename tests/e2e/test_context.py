@@ -178,3 +178,22 @@ def test_a_pipe_in_place_of_instructions_or_a_skill_stops_nobody(exec_, reposito
 
     assert [item["message"].count("no regular file") for item in run.items("error")] == [1, 1]
     assert "This part is written in C." in "\n".join(texts(sent(model_server)[0]))
+
+
+def test_what_a_model_would_be_sent_is_printed_without_asking_it(
+    run_ferrule, exec_, repository, model_server
+):
+    exec_("--trust", "hello")
+    run = run_ferrule("debug", "prompt-input", "-C", "sub", "hello")
+
+    printed = [json.dumps(item) for item in json.loads(run.stdout)]
+    assert printed == sent(model_server)[0]
+    assert len(model_server.requests) == 1
+    assert len(run_ferrule("threads", "list").stdout.splitlines()) == 1
+
+
+def test_what_is_left_out_is_said_where_the_input_is_printed(run_ferrule, repository):
+    run = run_ferrule("debug", "prompt-input", "-C", "sub")
+
+    assert "sub/AGENTS.md and 1 more are not read" in run.stderr
+    assert [item["role"] for item in json.loads(run.stdout)] == ["developer", "developer", "user"]

@@ -10,14 +10,18 @@ if TYPE_CHECKING:
 
     from ferrule_hookspecs.host import Host
 
-_USAGE: Final = 'ferrule debug app-server send-message-v2 "MESSAGE"'
+_USAGE: Final = """\
+ferrule debug app-server send-message-v2 "MESSAGE"
+       ferrule debug prompt-input [OPTIONS] [PROMPT]"""
 _ABOUT: Final = f"""\
 usage: {_USAGE}
 
-Starts an app-server, sends it MESSAGE in a turn of a new thread, and prints every protocol message
-in both directions: `>` to the server, `<` from it. What the server asks is declined.
+`app-server` starts one, sends it MESSAGE in a turn of a new thread, and prints every protocol
+message in both directions: `>` to the server, `<` from it. What the server asks is declined.
+Options of the server, such as -c KEY=VALUE, may stand behind `app-server`.
 
-options of the server, such as -c KEY=VALUE, may stand behind `app-server`
+`prompt-input` prints what a model would be sent when a session begins here with PROMPT; it explains
+itself with --help.
 """
 
 
@@ -25,10 +29,15 @@ class DebugCommand:
     """The sub-command, a `RawCommand`."""
 
     help = "Look at what the parts of Ferrule say to each other."
-    options: Sequence[str] = ("app-server", "send-message-v2", "--help")
+    options: Sequence[str] = ("app-server", "send-message-v2", "prompt-input", "--help")
 
     def main(self, argv: Sequence[str], host: Host) -> int:
         """Run with the arguments after `debug`; returns the exit code."""
+        if "prompt-input" in argv and "app-server" not in argv:
+            from ferrule_app_server.prompt_input import print_input
+
+            at = argv.index("prompt-input")
+            return print_input([*argv[:at], *argv[at + 1 :]], host)
         if "--help" in argv or "-h" in argv:
             sys.stdout.write(_ABOUT)
             return 0
