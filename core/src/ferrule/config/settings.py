@@ -352,10 +352,15 @@ class Agents(TypedDict, total=False):
     """Subagents; every other key is a role and holds a table."""
 
     enabled: bool
+    """Whether a model can start agents; true by default."""
     max_threads: Count
+    """How many may be open below one root; 6 by default."""
     max_concurrent_threads_per_session: Count
+    """The same."""
     max_depth: Count
+    """How deep agents may start agents; 1, the default, lets only the root."""
     default_subagent_model: str
+    """Their model where nobody names one; their parent's without it."""
 
 
 class Budget(TypedDict, total=False):
