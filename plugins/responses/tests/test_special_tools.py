@@ -66,6 +66,14 @@ def test_special_tools_stand_behind_the_others_in_the_api_s_forms(body):
     assert sent["tools"][2] == {"type": "web_search", "external_web_access": False}
 
 
+def test_a_model_that_reads_images_may_be_shown_them_by_a_search(body):
+    info = ModelInfo("gpt-5.5", freeform_tools=True, searches_images=True)
+
+    sent = body(special_tools=(HostedSchema("web_search", {}),), model_info=info)
+
+    assert sent["tools"] == [{"type": "web_search", "search_content_types": ["text", "image"]}]
+
+
 def test_the_provider_says_which_it_has():
     assert set(ResponsesProvider.special_tools) == {"tool_search", "web_search"}
 

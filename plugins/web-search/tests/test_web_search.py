@@ -109,7 +109,8 @@ def test_a_run_shows_what_was_searched(run_ferrule, model_server):
     assert [event["type"] for event in shown[:2]] == ["item.started", "item.completed"]
     assert all(event["item"] == {"id": "item_0", **fields} for event in shown[:2])
     tools = model_server.requests[-1].body["tools"]
-    assert tools[-1] == {"type": "web_search", "external_web_access": False}
+    assert tools[-1]["type"] == "web_search"
+    assert tools[-1]["external_web_access"] is False
 
 
 def test_a_run_without_it_does_not_offer_it(run_ferrule, model_server):

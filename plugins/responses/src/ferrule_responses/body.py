@@ -49,7 +49,7 @@ def request_fields(request: ModelRequest) -> dict[str, object]:
         "parallel_tool_calls": request.parallel_tool_calls,
         "tools": [
             *(_tool(schema, only_functions=only_functions) for schema in request.tools),
-            *map(special_definition, request.special_tools),
+            *(special_definition(tool, request.model_info) for tool in request.special_tools),
         ],
         "input": input_items(request.input, reading_of(request)),
     }
