@@ -1,7 +1,6 @@
 """Servers are started when they are needed, again after a crash, and never stay behind."""
 
 import json
-import os
 import signal
 import subprocess
 import time
@@ -259,25 +258,3 @@ def test_the_sdk_is_not_imported_before_a_server_is_really_started(talk, table):
     )
 
     assert done.stderr.splitlines()[-1] == "none", done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_many_sessions_leave_no_process_and_no_descriptor(talk, table, starts):
-    talk.configure(*[table(f"s{number}", "--starts", starts) for number in range(5)])
-    descriptors = []
-
-    async def main(kernel):
-        for _ in range(40):
-            session = await talk.open(kernel)
-            talk.play(*((f"mcp__s{number}__echo", {"text": "x"}) for number in range(5)))
-            await talk.turn(session)
-            await session.close()
-            descriptors.append(len(os.listdir("/proc/self/fd")))
-
-    talk.host().run(main)
-
-    assert {item["status"] for item in talk.items()} == {"completed"}
-    assert len(lines(starts)) == 200
-    assert max(descriptors[5:]) <= descriptors[4] + 2
-    assert not [pid for pid in lines(starts) if is_running(pid)]
