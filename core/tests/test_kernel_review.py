@@ -375,3 +375,31 @@ def test_a_review_that_no_longer_fits_is_compacted_and_the_thread_is_not(review,
     assert "remember this" in resumed
     assert "read: raw" in resumed
     assert "compacted: overflow" not in resumed
+
+
+def test_a_session_that_closes_does_not_wait_for_a_plugin_that_prepares_a_review(bench, stage):
+    refusals = []
+
+    async def script(session):
+        asked = anyio.Event()
+
+        async def hang(**arguments):
+            asked.set()
+            await anyio.sleep_forever()
+
+        async def ask():
+            try:
+                await bench.perform(session, "review/start", target=TARGET)
+            except FerruleError as error:
+                refusals.append(str(error))
+
+        stage.hooks["ferrule_review_task"] = hang
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask)
+            await asked.wait()
+            await session.close()
+
+    bench.run(script)
+
+    assert len(refusals) == 1
+    assert not bench.of("turn/started")

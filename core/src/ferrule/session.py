@@ -160,8 +160,8 @@ class LiveSession:
                 from ferrule.review_turn import review_job  # most sessions review nothing
 
                 target = op["params"]["target"]
-                job = await review_job(self._parts, self._settings, target)
-                return await self._begin(job, group)
+                job = review_job(self._parts, self._settings, target)
+                return await self._begin(await self._turns.prepared(job), group)
             case "thread/shellCommand":
                 return await self._run_command(op["params"], group)
             case "turn/interrupt":

@@ -16,7 +16,7 @@ from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.hooks import Notification
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from anyio.abc import TaskGroup
 
@@ -50,6 +50,7 @@ class TurnRunner:
         self.running: TurnLoop | None = None
         self.was_interrupted = False
         self._review: ReviewTurn | None = None
+        self._preparing = anyio.CancelScope()
         self._thread = thread
         self._parts = parts
         self._conversation = conversation
@@ -75,8 +76,19 @@ class TurnRunner:
         """Whether the running turn is a review, with a conversation of its own."""
         return self.running is not None and self._review is not None
 
+    async def prepared(self, job: Awaitable[TurnJob]) -> TurnJob:
+        """Wait until a turn is ready to begin, or the session closes.
+
+        Raises:
+            FerruleError: It cannot begin.
+        """
+        with anyio.CancelScope() as self._preparing:
+            return await job
+        raise FerruleError("the turn was interrupted before it began")
+
     def interrupt(self) -> None:
-        """End the running turn, if there is one."""
+        """End the running turn, or what prepares one."""
+        self._preparing.cancel()
         if self.running is not None:
             self.was_interrupted = True
             self.running.scope.cancel()
