@@ -54,7 +54,8 @@ class Caller:
     def __init__(self, context: ServerRequestContext[Any, Any]) -> None:
         self._context = context
         self._progress = 0
-        self.asking = _asking_way(context)
+        self.asking: AskingWay = _asking_way(context)
+        self.takes_urls = _takes_urls(context)
 
     @property
     def request_id(self) -> str | int | None:
@@ -88,6 +89,12 @@ class Caller:
         return await self._context.session.send_request(
             cast("ServerRequest", question), Answer, metadata=metadata
         )
+
+
+def _takes_urls(context: ServerRequestContext[Any, Any]) -> bool:
+    capabilities = context.session.client_capabilities
+    declared = None if capabilities is None else capabilities.elicitation
+    return declared is not None and declared.url is not None
 
 
 def _asking_way(context: ServerRequestContext[Any, Any]) -> AskingWay:

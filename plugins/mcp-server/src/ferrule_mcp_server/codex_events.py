@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ferrule_mcp_server.codex_items import began, changes_of, command_facts, ended
+from ferrule_mcp_server.decisions import offered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -98,7 +99,7 @@ class CodexEvents:
         ids = {"thread_id": self._thread_id, "turn_id": turn_id}
         name = "item_completed" if is_final else "item_started"
         told = [] if whole is None else [{"type": name, **ids, "item": whole, **times}]
-        return [*told, *({**event, "turn_id": turn_id} for event in older)]
+        return [*told, *(_placed(event, turn_id, times) for event in older)]
 
     def _task_ended(self, turn: Turn) -> Event:
         times = {
@@ -116,17 +117,21 @@ class CodexEvents:
             "turn_id": turn["id"],
             "last_agent_message": last,
             **times,
+            "time_to_first_token_ms": None,
         }
 
     def _command_approval(self, params: Mapping[str, Any]) -> Event:
         return {
             "type": "exec_approval_request",
+            "kind": "command",
+            "environmentId": "local",
             "call_id": params["itemId"],
             "turn_id": params["turnId"],
             "started_at_ms": params["startedAtMs"],
             **command_facts(params),
             "reason": params.get("reason"),
             "proposed_execpolicy_amendment": params.get("proposedExecpolicyAmendment"),
+            "available_decisions": [name for name in offered(params) if name != "denied"],
         }
 
     def _patch_approval(self, params: Mapping[str, Any]) -> Event:
@@ -140,11 +145,22 @@ class CodexEvents:
         }
 
 
+def _placed(event: Event, turn_id: str, times: Event) -> Event:
+    """Add the turn to an older event of a call, and to that of a command when it was."""
+    if "call_id" not in event:
+        return event
+    name = {"exec_command_begin": "started_at_ms", "exec_command_end": "completed_at_ms"}.get(
+        str(event["type"])
+    )
+    return {**event, "turn_id": turn_id, **({} if name is None else {name: times[name]})}
+
+
 def _task_started(turn: Turn) -> Event:
     return {
         "type": "task_started",
         "turn_id": turn["id"],
         "started_at": turn.get("startedAt"),
+        "model_context_window": None,
         "collaboration_mode_kind": "default",
     }
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 Event = dict[str, object]
 
 _STATUSES: Final[Mapping[str, str]] = {"inProgress": "in_progress"}
+_SILENT: Final[Mapping[str, str]] = {"stdout": "", "stderr": ""}
 _ACTIONS: Final[Mapping[str, str]] = {"listFiles": "list_files"}
 _SOURCES: Final[Mapping[str, str]] = {
     "userShell": "user_shell",
@@ -93,9 +94,14 @@ def ended(item: ThreadItem) -> tuple[Event | None, list[Event]]:
             ]
         case "fileChange":
             status = _status(item_)
-            shown: Event = {"changes": changes_of(item["changes"]), "status": status}
+            shown: Event = {"changes": changes_of(item["changes"]), "status": status, **_SILENT}
             return {"type": "FileChange", "id": item["id"], **shown}, [
-                {"type": "patch_apply_end", **call, "success": status == "completed", **shown}
+                {
+                    "type": "patch_apply_end",
+                    **call,
+                    "success": status == "completed",
+                    **shown,
+                }
             ]
         case "mcpToolCall":
             return None, [{"type": "mcp_tool_call_end", **call, **_mcp_result(item_)}]
@@ -108,7 +114,12 @@ def ended(item: ThreadItem) -> tuple[Event | None, list[Event]]:
             text = item["text"]
             content: list[object] = [{"type": "Text", "text": text}]
             return {"type": "AgentMessage", "id": item["id"], "content": content}, [
-                {"type": "agent_message", "message": text, "phase": item.get("phase")}
+                {
+                    "type": "agent_message",
+                    "message": text,
+                    "phase": item.get("phase"),
+                    "memory_citation": None,
+                }
             ]
         case "reasoning":
             return None, [{"type": "agent_reasoning", "text": text} for text in item["summary"]]
@@ -132,6 +143,8 @@ def _user_message(item: Mapping[str, Any]) -> Event:
         "message": "\n".join(part["text"] for part in parts if part["type"] == "text"),
         "images": [part["url"] for part in parts if part["type"] == "image"],
         "local_images": [part["path"] for part in parts if part["type"] == "localImage"],
+        "audio": [],
+        "local_audio": [],
         "text_elements": [],
     }
 

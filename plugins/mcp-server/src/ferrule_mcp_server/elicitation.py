@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from ferrule_mcp_server.codex_items import command_facts
+from ferrule_mcp_server.decisions import TITLES, offered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ferrule_hookspecs.events import ServerRequest
-    from ferrule_mcp_server.caller import Answer, AskingWay
+    from ferrule_mcp_server.caller import Answer, AskingWay, Caller
 
 Result = dict[str, object]
 
@@ -19,21 +20,6 @@ _COMMAND: Final = "item/commandExecution/requestApproval"
 _PATCH: Final = "item/fileChange/requestApproval"
 _PERMISSIONS: Final = "item/permissions/requestApproval"
 _USER_INPUT: Final = "item/tool/requestUserInput"
-_TITLES: Final[Mapping[str, str]] = {
-    "approved": "Yes",
-    "approved_for_session": "Yes, and do not ask again in this thread",
-    "approved_execpolicy_amendment": "Yes, and do not ask again about commands that begin so",
-    "approved_network_policy_amendment": "Yes, and do not ask again about this host",
-    "denied": "No, and go on without",
-    "abort": "No, and stop",
-}
-_WIRE: Final[Mapping[str, str]] = {
-    "accept": "approved",
-    "acceptForSession": "approved_for_session",
-    "cancel": "abort",
-    "acceptWithExecpolicyAmendment": "approved_execpolicy_amendment",
-    "applyNetworkPolicyAmendment": "approved_network_policy_amendment",
-}
 
 
 class Asked(NamedTuple):
@@ -59,9 +45,10 @@ class Asked(NamedTuple):
         params = cast("Mapping[str, Any]", question["params"])
         return cls(question["id"], question["method"], params, str(call_id), changes)
 
-    @property
-    def can_be_put(self) -> bool:
-        """Whether a client can be asked it at all."""
+    def can_be_put(self, caller: Caller) -> bool:
+        """Whether a client can be asked it."""
+        if caller.asking == "never" or (self.params.get("mode") == "url" and not caller.takes_urls):
+            return False
         return self.method in (_SERVER_FORM, _COMMAND, _PATCH, _PERMISSIONS, _USER_INPUT)
 
     def put(self, way: AskingWay) -> dict[str, object]:
@@ -102,17 +89,6 @@ class Asked(NamedTuple):
             case _:
                 return {"decision": "unanswered"}
 
-    @property
-    def _offered(self) -> dict[str, object]:
-        """The thread's decisions by the names that clients know; no and stop are always there."""
-        usual = ["accept", "acceptForSession"]
-        decisions = self.params.get("availableDecisions") or usual
-        offered: dict[str, object] = {}
-        for decision in decisions:
-            key = next(iter(decision)) if isinstance(decision, dict) else decision
-            offered.setdefault(_WIRE[key], decision)
-        return {**offered, "denied": "decline", "abort": "cancel"}
-
     def _decision(self, answer: Answer) -> object:
         if answer.action == "decline":
             return "decline"
@@ -122,14 +98,14 @@ class Asked(NamedTuple):
         said = answer.decision or (answer.content or {}).get("decision")
         if isinstance(said, dict) and len(cast("dict[str, object]", said)) == 1:
             said = next(iter(cast("dict[str, object]", said)))
-        return self._offered.get(str(said), "unanswered")
+        return offered(self.params).get(str(said), "unanswered")
 
     def _form(self) -> dict[str, object]:
         if self.method == _USER_INPUT:
             questions = self.params["questions"]
             fields = {question["id"]: _field(question) for question in questions}
             return {"type": "object", "properties": fields, "required": list(fields)}
-        choices = [{"const": name, "title": _TITLES[name]} for name in self._offered]
+        choices = [{"const": name, "title": TITLES[name]} for name in offered(self.params)]
         decision = {"type": "string", "title": "Decision", "oneOf": choices}
         return {"type": "object", "properties": {"decision": decision}, "required": ["decision"]}
 

@@ -129,7 +129,7 @@ class RunningTurn:
                 await self._tell(caller, event)
                 if "id" in event:
                     asked = Asked.of(event, caller.request_id, self._changes_of(event))
-                    if caller.asking == "later" and asked.can_be_put:
+                    if caller.asking == "later" and asked.can_be_put(caller):
                         self._open[asked.number] = asked
                         return None
                     group.start_soon(self._ask, caller, asked)
@@ -163,7 +163,7 @@ class RunningTurn:
     async def _ask(self, caller: Caller, asked: Asked) -> None:
         """Put a question; whatever is no answer is none."""
         result = asked.refusal()
-        if caller.asking in ("form", "bare") and asked.can_be_put:
+        if asked.can_be_put(caller):
             scope = self._asking[asked.number] = anyio.CancelScope()
             # One that refuses to be asked, or says something else, has not said yes.
             with scope, suppress(MCPError, ValidationError):
