@@ -139,3 +139,44 @@ def test_a_resumed_thread_has_its_ledger_and_compacts_before_its_turn(
     assert "Begin." in texts(last)
     assert texts(last)[-1] == "Go on."
     assert not [item for item in last["input"] if item["type"].endswith("call")]
+
+
+@pytest.fixture
+def hooked_run(model_server, ferrule_home, run_ferrule):
+    """Run a short task whose compaction hooks of hooks.json write down; `before` is a program."""
+
+    def run(before):
+        ferrule_home.configure(top=SETTINGS)
+        log = ferrule_home.workspace / "hooks.log"
+        program = f"cat >> {log}; echo >> {log}"
+        hooks = {
+            "PreCompact": [{"hooks": [{"type": "command", "command": before or program}]}],
+            "PostCompact": [{"hooks": [{"type": "command", "command": program}]}],
+        }
+        (ferrule_home.path / "hooks.json").write_text(json.dumps({"hooks": hooks}))
+        task = LongTask(responses=2, window=2)
+        model_server.play(task.script(task.summaries()))
+        done = run_ferrule("exec", "--json", "--dangerously-bypass-hook-trust", "Do the steps.")
+        assert done.returncode == 0, done.stderr
+        lines = log.read_text().splitlines() if log.exists() else []
+        return done, [json.loads(line) for line in lines if line]
+
+    return run
+
+
+def test_hooks_of_hooks_json_run_around_a_compaction(hooked_run):
+    done, (before, after) = hooked_run("")
+
+    assert len(done.items("context_compaction")) == 1
+    assert (before["hook_event_name"], before["trigger"]) == ("PreCompact", "auto")
+    assert after["hook_event_name"] == "PostCompact"
+    assert after["compact_summary"].startswith("Note 0")
+
+
+def test_a_hook_keeps_the_history(hooked_run):
+    stop = json.dumps({"continue": False, "stopReason": "not now"})
+    done, calls = hooked_run(f"echo '{stop}'")
+
+    assert done.items("context_compaction") == []
+    assert calls == []
+    assert "not now" in done.items("error")[-1]["message"]

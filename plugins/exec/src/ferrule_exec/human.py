@@ -195,6 +195,10 @@ class HumanOutput:
     def _image_view(self, item: dict[str, Any]) -> None:
         self._line(f"view image: {item['path']}", "dim")
 
+    def _compaction(self, item: dict[str, Any]) -> None:
+        if "error" not in item:  # of one that failed a warning tells
+            self._line("the history was shortened to fit the model's context", "dim")
+
     def _entered_review(self, item: dict[str, Any]) -> None:
         self._line("user", "cyan")
         self._line(item["review"])
@@ -214,4 +218,5 @@ class HumanOutput:
         "reasoning": _reasoning,
         "webSearch": _web_search,
         "imageView": _image_view,
+        "contextCompaction": _compaction,
     }
