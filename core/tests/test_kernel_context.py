@@ -161,3 +161,15 @@ def test_after_a_compaction_what_differs_from_the_beginning_is_told_again(bench,
     news = [json.loads(item)["content"][0]["text"] for item in last if item not in first]
     assert len([text for text in news if "Be stern." in text]) == 1
     assert len([text for text in news if "Approvals: on-request" in text]) == 1
+
+
+def test_configured_instructions_are_added_to_the_base_prompt(bench, stage):
+    (bench.workspace / "base.md").write_text("You are a clerk.\n")
+    file = json.dumps(str(bench.workspace / "base.md"))
+    bench.configure(f'instructions = "Be brief."\nmodel_instructions_file = {file}')
+    stage.turns.append([*say("yes"), DONE])
+
+    bench.turn()
+
+    text = stage.requests[0].input[0]["content"][0]["text"]
+    assert text == "You are a clerk.\n\nBe brief."

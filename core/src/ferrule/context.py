@@ -47,13 +47,19 @@ def message(role: Role, text: str) -> MessageItem:
 
 
 def base_instructions(config: Mapping[str, object], override: str | None) -> str:
-    """Return the base prompt: the caller's, the configured file's, or the built-in one.
+    """Return the base prompt: the caller's, or the configured or built-in one and what is added.
 
     Raises:
         ConfigError: `model_instructions_file` cannot be read.
     """
     if override is not None:
         return override
+    added = config.get("instructions")
+    text = _base_text(config)
+    return f"{text.rstrip()}\n\n{added}" if isinstance(added, str) and added.strip() else text
+
+
+def _base_text(config: Mapping[str, object]) -> str:
     path = config.get("model_instructions_file")
     if isinstance(path, str) and path:
         try:

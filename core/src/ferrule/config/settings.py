@@ -329,8 +329,11 @@ class SkillChoice(TypedDict, total=False):
     """Turns one skill on or off."""
 
     path: str
+    """Its `SKILL.md`, or the folder of that."""
     name: str
+    """Its name, in place of the path."""
     enabled: bool
+    """False switches it off; the last entry that names a skill counts."""
 
 
 class BundledSkills(TypedDict, total=False):
@@ -343,9 +346,13 @@ class Skills(TypedDict, total=False):
     """Which skills are offered to the model."""
 
     bundled: bool | BundledSkills
+    """Accepted for compatibility: no skills come with the program."""
     include_instructions: bool
+    """False leaves the list out; `$name` in a prompt still works."""
     config: list[SkillChoice]
+    """Skills that are switched on or off."""
     max_context_tokens: Count
+    """Size of the list of skills, 4,000 unless said otherwise."""
 
 
 class Agents(TypedDict, total=False):
