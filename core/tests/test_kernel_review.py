@@ -403,3 +403,16 @@ def test_a_session_that_closes_does_not_wait_for_a_plugin_that_prepares_a_review
 
     assert len(refusals) == 1
     assert not bench.of("turn/started")
+
+
+def test_a_review_ends_where_its_budget_does(review, bench, stage):
+    bench.configure(ALONE + "budgets.turn.tokens = 100")
+    stage.turns.append([call("wait"), DONE])
+
+    review()
+
+    (ended,) = bench.of("turn/completed")
+    assert ended["turn"]["status"] == "failed"
+    assert "budget" in ended["turn"]["error"]["message"]
+    assert shown(bench)[-1] == "exitedReviewMode"
+    assert "findings" not in bench.items("exitedReviewMode")[0]
