@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.events import Outgoing, ServerRequest
     from ferrule_hookspecs.history import HistoryItem
     from ferrule_hookspecs.host import Session, SessionFacts
-    from ferrule_hookspecs.ops import InjectItems, Op
+    from ferrule_hookspecs.ops import InjectItems, Op, TurnStart
     from ferrule_hookspecs.services import ChildOptions
     from ferrule_hookspecs.threads import Thread
     from ferrule_hookspecs.tools import Tool
@@ -190,6 +190,15 @@ class Family:
             "params": {"threadId": self.thread_id, "items": [dict(item) for item in items]},
         }
         await self.session.perform(op)
+
+    async def begin_turn(self) -> None:
+        """Have the model go on without input of a user, unless it does so already."""
+        op: TurnStart = {
+            "id": "",
+            "method": "turn/start",
+            "params": {"threadId": self.thread_id, "input": []},
+        }
+        await self.session.submit(op)
 
     def interrupt(self) -> None:
         """End the running turns of all threads that work for this one."""

@@ -55,6 +55,18 @@ class LiveServices:
         """Return files as the session's sandbox policy lets a call without approval use them."""
         return confined(self._bound()[0]).files
 
+    def keep(self, name: str, value: Mapping[str, object] | None) -> None:
+        """Keep a value with the thread; None takes it away."""
+        self._bound()[0].kept.put(name, None if value is None else dict(value))
+
+    def kept(self, name: str) -> Mapping[str, object] | None:
+        """Return what is kept with the thread under a name."""
+        return self._bound()[0].kept.get(name)
+
+    async def begin_turn(self) -> None:
+        """Have the model go on without input of a user."""
+        await self._family().begin_turn()
+
     @property
     def facts(self) -> SessionFacts:
         """What holds from now on in the session."""

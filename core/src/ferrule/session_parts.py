@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ferrule.budgets import Budgets
     from ferrule.dispatcher import Dispatcher
     from ferrule.family import Family
+    from ferrule.kept_values import KeptValues
     from ferrule.processes import ProcessOwner
     from ferrule.recipes import RecipeBook
     from ferrule.recorder import Recorder
@@ -88,6 +89,7 @@ class SessionParts:
     recorder: Recorder
     recipes: RecipeBook
     budgets: Budgets
+    kept: KeptValues
     ask_client: Callable[[ServerRequest], Awaitable[Mapping[str, object]]] | None = None
     memory: ApprovalMemory = field(default_factory=ApprovalMemory)
     grants: Grants = field(default_factory=Grants)

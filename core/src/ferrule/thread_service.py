@@ -15,6 +15,7 @@ from ferrule.context_changes import begin_conversation, continue_conversation
 from ferrule.event_queue import EventQueue
 from ferrule.family import Family
 from ferrule.ids import uuid7
+from ferrule.kept_values import KeptValues
 from ferrule.model_facts import doubt_about, facts_about, with_model
 from ferrule.opening import Opening, configured, recall, session_meta, wire_thread
 from ferrule.plugin_set import PluginSet
@@ -237,6 +238,7 @@ class ThreadService:
             close_plugins=plugins.aclose,
             recorder=recorder,
             budgets=Budgets(recorder, context.config, opening.records, above and above.budgets),
+            kept=KeptValues(recorder, opening.records),
             recipes=RecipeBook((), context),
             parent_thread_id=opening.options.parent_thread_id,
             parent=above,

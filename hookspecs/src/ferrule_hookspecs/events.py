@@ -11,6 +11,7 @@ from typing import Literal, NotRequired
 from typing_extensions import TypedDict
 
 from ferrule_hookspecs.decisions import AutoReviewCompleted, AutoReviewStarted, DecisionMade
+from ferrule_hookspecs.goals import GoalCleared, GoalUpdated
 from ferrule_hookspecs.hook_runs import HookCompleted, HookStarted
 from ferrule_hookspecs.items import CommandAction, ThreadItem
 from ferrule_hookspecs.policies import ApprovalPolicy, SandboxPolicy
@@ -350,6 +351,8 @@ Event = (
     | SummaryPartAdded
     | TerminalInteraction
     | PlanUpdated
+    | GoalUpdated
+    | GoalCleared
     | DiffUpdated
     | SettingsUpdated
     | NameUpdated

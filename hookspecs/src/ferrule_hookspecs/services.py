@@ -94,6 +94,24 @@ class SessionServices(Protocol):
         """
         ...
 
+    def keep(self, name: str, value: Mapping[str, object] | None) -> None:
+        """Keep a value with the thread, under a name of the plugin's own; None takes it away.
+
+        It is JSON, and is there again when the thread is resumed or forked.
+        """
+        ...
+
+    def kept(self, name: str) -> Mapping[str, object] | None:
+        """Return what is kept with the thread under a name."""
+        ...
+
+    async def begin_turn(self) -> None:
+        """Have the model go on without input of a user, such as with what was injected.
+
+        Where a turn runs, that one goes on.
+        """
+        ...
+
     @property
     def facts(self) -> SessionFacts:
         """What holds from now on in the session."""

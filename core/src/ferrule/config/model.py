@@ -189,7 +189,7 @@ class ConfigFile(TypedDict, total=False):
     """Accepted for compatibility; nothing is sent."""
     budgets: s.Budgets
     """What a turn, a thread and a thread with its subagents may spend."""
-    goals: dict[str, object]
+    goals: s.Goals
     """Limits of goals."""
     memories: dict[str, object]
     """Settings of memories."""

@@ -394,6 +394,13 @@ class Budgets(TypedDict, total=False):
     """A thread with all its subagents."""
 
 
+class Goals(TypedDict, total=False):
+    """Goals that threads work towards."""
+
+    max_goal_token_budget: Positive
+    """Most tokens that a goal may use, and the budget of one that has none."""
+
+
 class Otel(TypedDict, total=False):
     """Telemetry, off unless set; exporters have tables of their own."""
 
