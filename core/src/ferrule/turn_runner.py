@@ -195,6 +195,7 @@ class TurnRunner:
                 else:
                     await turn.compact_only()
         except FAULTS as error:  # the session outlives whatever ends a turn
+            turn.expect(None)  # the failure answers the input: it must not begin another turn
             return failure_of(error)
         finally:
             self._beside = None
