@@ -280,6 +280,17 @@ def test_a_ledger_has_one_line_for_what_was_done_again():
     ]
 
 
+def test_a_goal_stands_in_the_ledger_until_it_is_reached_or_taken_back():
+    def shown(*statuses):
+        entries = [{"kind": "goal", "text": "All green.", "status": each} for each in statuses]
+        ledger = ledger_message(entries, [], None)
+        return None if ledger is None else ledger["content"][0]["text"]
+
+    assert "## Goal\n- [active] All green.\n" in shown("paused", "active")
+    assert shown("active", "complete") is None
+    assert shown("active", "") is None
+
+
 def test_a_provider_that_counts_nothing_is_estimated():
     gauge = Gauge()
     items = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"}]}]

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 KIND: Final = "ledger"
 """Type of the event record that holds an entry."""
+_GOAL_SET: Final = "thread/goal/updated"
+_GOAL_CLEARED: Final = "thread/goal/cleared"
+_HEARD: Final = frozenset({"item/completed", "turn/plan/updated", _GOAL_SET, _GOAL_CLEARED})
 _HASHED_BYTES: Final = 8 * 1024 * 1024
 _HASH_DIGITS: Final = 12
 
@@ -61,7 +64,15 @@ class PlanEntry(TypedDict):
     steps: list[PlanStep]
 
 
-Entry = CommandEntry | FileEntry | CallEntry | PlanEntry
+class GoalEntry(TypedDict):
+    """What the thread is to reach; `status` is empty once that was taken back."""
+
+    kind: Literal["goal"]
+    text: str
+    status: str
+
+
+Entry = CommandEntry | FileEntry | CallEntry | PlanEntry | GoalEntry
 
 
 class Ledger:
@@ -77,7 +88,7 @@ class Ledger:
 
     def hear(self, event: Event) -> None:
         """Take note of an event; it is entered with `settle`."""
-        if event["method"] in ("item/completed", "turn/plan/updated"):
+        if event["method"] in _HEARD:
             self._heard.append(event)
 
     async def settle(self, parts: SessionParts) -> None:
@@ -113,9 +124,18 @@ def stored_entries(records: Iterable[RolloutRecord]) -> list[Entry]:
 
 
 def _entries(event: Event, parts: SessionParts) -> list[Entry]:
+    method: str = event["method"]
+    if method in (_GOAL_SET, _GOAL_CLEARED):
+        return [_goal(cast("Mapping[str, object]", event["params"]).get("goal"))]
     if event["method"] == "turn/plan/updated":
         return [{"kind": "plan", "steps": event["params"]["plan"]}]
     return _of_item(event["params"]["item"], parts) if event["method"] == "item/completed" else []
+
+
+def _goal(goal: object) -> GoalEntry:
+    facts = cast("Mapping[str, object]", goal or {})
+    status = str(facts.get("status") or "")
+    return {"kind": "goal", "text": str(facts.get("objective") or ""), "status": status}
 
 
 def _of_item(item: ThreadItem, parts: SessionParts) -> list[Entry]:

@@ -62,6 +62,7 @@ def ledger_message(
     )
     sections = [
         _constraints(user_texts),
+        _goal(entries),
         _plan(entries),
         _files(entries),
         _commands([each for each in entries if each["kind"] == "command"]),
@@ -86,6 +87,13 @@ def _constraints(user_texts: Iterable[str]) -> _Section:
     marked = [f"- {line}" for line in lines if line.lower().startswith(_MARKS)]
     marked = list(dict.fromkeys(marked))
     return _Section("What the user marked as lasting", marked, [False] * len(marked))
+
+
+def _goal(entries: Sequence[Entry]) -> _Section:
+    goal = next((each for each in reversed(entries) if each["kind"] == "goal"), None)
+    is_open = goal is not None and goal["status"] not in ("", "complete")
+    lines = [f"- [{goal['status']}] {goal['text']}"] if goal and is_open else []
+    return _Section("Goal", lines, [False] * len(lines))
 
 
 def _plan(entries: Sequence[Entry]) -> _Section:
