@@ -218,3 +218,21 @@ def test_a_thread_that_is_being_closed_is_opened_anew(serve, answering):
         assert (await client.call("thread/resume", about))["thread"]["id"] == thread_id
 
     serve(talk)
+
+
+def test_files_of_instructions_are_named_when_a_thread_opens(serve, ferrule_home, answering):
+    own, theirs = ferrule_home.path / "AGENTS.md", ferrule_home.workspace / "AGENTS.md"
+    for file in (own, theirs):
+        file.write_text("Say please.\n")
+    trust = f'[projects."{ferrule_home.workspace}"]\ntrust_level = "trusted"'
+    ferrule_home.configure(tables=trust)
+
+    async def talk(hub):
+        client = await hub.client()
+        started = await client.call("thread/start", {})
+        await client.whole_turn(started["thread"]["id"], "hello")
+        forked = await client.call("thread/fork", {"threadId": started["thread"]["id"]})
+        for reply in (started, forked):
+            assert reply["instructionSources"] == [str(own), str(theirs)]
+
+    serve(talk)
