@@ -86,14 +86,34 @@ def _find(item: AnyCall, name: str, tools: Mapping[str, Tool]) -> Tool | None:
     """Find a tool by its name, with its namespace or without."""
     if item["type"] == "tool_search_call":
         return next((tool for tool in tools.values() if isinstance(tool, ToolFinder)), None)
+    space = item.get("namespace") if item["type"] == "function_call" else None
+    if space:
+        return _find_inside(space.removesuffix("__"), item["name"], tools)
     if tool := tools.get(name):
         return tool
     spaced = (tool for tool in tools.values() if tool.namespace is not None)
-    return next((tool for tool in spaced if _long_name(tool) == name), None)
+    return next((tool for tool in spaced if "__".join(_place(tool)) == name), None)
 
 
-def _long_name(tool: Tool) -> str:
-    return "" if tool.namespace is None else f"{tool.namespace.name}__{tool.name}"
+def _find_inside(space: str, name: str, tools: Mapping[str, Tool]) -> Tool | None:
+    """Find a tool by its namespace and what it is called there: its short name or its whole one."""
+    whole = tools.get(f"{space}__{name}")
+    if whole is not None and whole.namespace is not None and whole.namespace.name == space:
+        return whole
+    inside = [tool for tool in tools.values() if _place(tool)[0] == space]
+    named = next((tool for tool in inside if name in (short_name(tool), tool.name)), None)
+    return named or whole
+
+
+def _place(tool: Tool) -> tuple[str, str]:
+    return ("" if tool.namespace is None else tool.namespace.name, short_name(tool))
+
+
+def short_name(tool: Tool) -> str:
+    """What a tool is called inside of its namespace; its own name where that says nothing of it."""
+    if tool.namespace is None:
+        return tool.name
+    return tool.name.removeprefix(f"{tool.namespace.name}__") or tool.name
 
 
 def function_arguments(given: Mapping[str, object]) -> tuple[Mapping[str, object], str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from ferrule.call_parsing import parse_call, requested_name
+from ferrule.call_parsing import parse_call, requested_name, short_name
 from ferrule_hookspecs.errors import ToolArgumentError
 from ferrule_hookspecs.tool_finding import DeferredTool, ToolFinder
 from ferrule_hookspecs.tools import FreeformSchema, FunctionSchema, HostedSchema, SearchSchema
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from ferrule.session_parts import SessionParts
     from ferrule_hookspecs.history import AnyCall, CallAnswer
     from ferrule_hookspecs.store import RolloutRecord
-    from ferrule_hookspecs.tools import SpecialSchema, Tool, ToolCall, ToolResult, ToolSchema
+    from ferrule_hookspecs.tools import (
+        SpecialSchema,
+        Tool,
+        ToolCall,
+        ToolNamespace,
+        ToolResult,
+        ToolSchema,
+    )
 
 _OWN_FORM: Final = "tool_search"
 _FOUND: Final = "tools_found"
@@ -113,7 +120,7 @@ class ToolOffer:
                 "call_id": item["call_id"],
                 "status": "completed",
                 "execution": "client",
-                "tools": definitions([tools[name] for name in names]),
+                "tools": definitions([tools[name] for name in names], tools),
             }
         new = [name for name in names if name not in self.found and name not in self._told]
         if new:
@@ -155,17 +162,22 @@ def _finder_of(tools: Mapping[str, Tool]) -> ToolFinder | None:
     return next((tool for tool in tools.values() if isinstance(tool, ToolFinder)), None)
 
 
-def definitions(tools: Sequence[Tool]) -> list[dict[str, object]]:
-    """Define found tools in the API's own form, those of a namespace together."""
+def definitions(found: Sequence[Tool], tools: Mapping[str, Tool]) -> list[dict[str, object]]:
+    """Define found tools in the API's own form, those of a namespace together.
+
+    Args:
+        found: Best first.
+        tools: All that can be called.
+    """
     made: list[dict[str, object]] = []
     groups: dict[str, list[dict[str, object]]] = {}
-    for tool in tools:
-        schema, space = tool.schema(), tool.namespace
+    for tool in found:
+        schema, space = tool.schema(), _clear_namespace(tool, tools)
         if not isinstance(schema, FunctionSchema):
             continue
         function: dict[str, object] = {
             "type": "function",
-            "name": short_name(tool),
+            "name": tool.name if space is None else short_name(tool),
             "description": schema.description,
             "strict": False,
             "defer_loading": True,
@@ -188,8 +200,9 @@ def definitions(tools: Sequence[Tool]) -> list[dict[str, object]]:
     return made
 
 
-def short_name(tool: Tool) -> str:
-    """What a tool is called inside of its namespace; its own name where that says nothing of it."""
-    if tool.namespace is None:
-        return tool.name
-    return tool.name.removeprefix(f"{tool.namespace.name}__") or tool.name
+def _clear_namespace(tool: Tool, tools: Mapping[str, Tool]) -> ToolNamespace | None:
+    """The namespace in which a tool can be called; None where another one has its name there."""
+    space = tool.namespace
+    if space is None or short_name(tool) != tool.name:
+        return space
+    return None if f"{space.name}__{tool.name}" in tools else space
