@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -243,3 +244,24 @@ def test_what_killed_processes_left_behind_is_removed(tmp_path):
 
     assert not stale.exists()
     assert os.path.isdir(made)
+
+
+def test_what_changed_within_the_second_of_its_commit_is_how_the_turn_found_it(tmp_path):
+    root = tmp_path / "work"
+    root.mkdir()
+    git(root, "init", "-q")
+    file = root / "a.txt"
+    for number in range(100):  # until both fall into one second
+        file.write_text(f"commit {number:03}\n")
+        git(root, "add", ".")
+        before = int(file.stat().st_ctime)
+        file.write_text("found here\n")
+        if int(file.stat().st_ctime) == before:
+            break
+    while int(time.time()) == before:  # the copy of the index has another time
+        time.sleep(0.01)
+
+    turn = Turn(root)
+    file.write_text("changed\n")
+
+    assert "-found here\n+changed\n" in turn.diff()
