@@ -124,7 +124,7 @@ def stored_entries(records: Iterable[RolloutRecord]) -> list[Entry]:
 
 
 def _entries(event: Event, parts: SessionParts) -> list[Entry]:
-    method: str = event["method"]
+    method = str(event["method"])
     if method in (_GOAL_SET, _GOAL_CLEARED):
         return [_goal(cast("Mapping[str, object]", event["params"]).get("goal"))]
     if event["method"] == "turn/plan/updated":
