@@ -102,6 +102,16 @@ def test_pages_from_elsewhere_stay_outside(stage):
         assert status(Host="evil.example") == 403
         assert client.get(url.replace("/mcp", "/other")).status_code == 404
 
+        def preflight(origin):
+            asked = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+            asked["Access-Control-Request-Headers"] = "content-type, mcp-session-id"
+            return client.options(url, headers=asked).headers.get("Access-Control-Allow-Origin")
+
+        assert preflight(allowed) == allowed
+        assert preflight("http://evil.example") is None
+        answer = client.post(url, json=HELLO, headers={"Origin": allowed})
+        assert answer.headers["Access-Control-Allow-Origin"] == allowed
+
 
 def test_a_door_that_others_reach_needs_a_token(stage, token_file):
     refused = stage.home.run("mcp-server", "--http", "0.0.0.0:0")

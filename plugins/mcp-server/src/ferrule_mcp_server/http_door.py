@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
 import uvicorn
+from mcp.server.streamable_http import LAST_EVENT_ID_HEADER, MCP_SESSION_ID_HEADER
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import PlainTextResponse
 
 from ferrule_gate.gate import GUARD_KEYS, Knock, make_gate
@@ -32,6 +35,16 @@ _GRACE_S: Final = 2
 _IDLE_SOCKET_S: Final = 30
 _MOST_SESSIONS: Final = 64
 _MOST_SOCKETS: Final = 512
+_HEADERS: Final = (
+    "Authorization",
+    "Content-Type",
+    LAST_EVENT_ID_HEADER,
+    MCP_SESSION_ID_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    "Mcp-Method",
+    "Mcp-Name",
+)
+"""What a page may send, beside what every page may."""
 
 
 async def serve_http(
@@ -51,7 +64,7 @@ async def serve_http(
     with listener:
         sessions = _Sessions(server.protocol, max_sessions=_MOST_SESSIONS)
         async with sessions.run(), anyio.create_task_group() as group:
-            web = _WebServer(_settings(_Entrance(sessions.handle_request, gate)))
+            web = _WebServer(_settings(_for_pages(_Entrance(sessions.handle_request, gate), gate)))
             group.start_soon(web.run_shielded, listener)
             try:
                 await web.is_up.wait()
@@ -120,6 +133,20 @@ class _Entrance:
         elif scope["path"].rstrip("/") != PATH:
             app = PlainTextResponse(f"The server is at {PATH}.\n", 404)
         await app(scope, receive, send)
+
+
+def _for_pages(app: ASGIApp, gate: Gate) -> ASGIApp:
+    """Tell browsers what pages of the listed origins may send and read; those alone pass the gate.
+
+    It stands before the gate, as browsers ask for that without a token.
+    """
+    return CORSMiddleware(
+        app,
+        allow_origins=gate.guard.origins,
+        allow_methods=("GET", "POST", "DELETE"),
+        allow_headers=_HEADERS,
+        expose_headers=(MCP_SESSION_ID_HEADER,),
+    )
 
 
 def _settings(app: Any) -> uvicorn.Config:  # noqa: ANN401 -- two spellings of ASGI
