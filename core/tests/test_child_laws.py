@@ -19,6 +19,7 @@ from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.evaluator import Operation, decide
 from ferrule_hookspecs.review import Verdict
 from ferrule_hookspecs.ruling import Case
+from ferrule_hookspecs.sandbox import ResolvedPolicy, WritableRoot
 from ferrule_hookspecs.services import ChildOptions
 from ferrule_hookspecs.tools import Requirement
 
@@ -52,10 +53,19 @@ def random_policy(dice, tree):
     if kind == "read":
         return {"type": "readOnly", "networkAccess": dice.random() < 0.5}
     if kind == "write":
-        roots = [str(tree / name) for name in ("out", "ws/src", ".", "ws/docs", "ws/link")]
+        names = (
+            "out",
+            "ws/src",
+            ".",
+            "ws/docs",
+            "ws/link",
+            "ws/src/deep",
+            "ws/.git",
+            "ws/src/.git",
+        )
         return {
             "type": "workspaceWrite",
-            "writableRoots": dice.sample(roots, dice.randint(0, 3)),
+            "writableRoots": [str(tree / each) for each in dice.sample(names, dice.randint(0, 3))],
             "networkAccess": dice.random() < 0.5,
             "excludeTmpdirEnvVar": dice.random() < 0.5,
             "excludeSlashTmp": dice.random() < 0.8,
@@ -73,7 +83,7 @@ def random_policy(dice, tree):
 def random_resolved(dice, tree, **config):
     """Resolve a made-up policy; another one where it is refused as a whole."""
     while True:
-        cwd = str(tree / dice.choice(("ws", "ws", "ws/src", ".")))
+        cwd = str(tree / dice.choice(("ws", "ws", "ws/src", "ws/src/deep", ".", "ws/.git")))
         if dice.random() < 0.3:
             config["sandbox_deny_read"] = [str(tree / dice.choice(("out", "ws/docs")))]
         try:
@@ -116,6 +126,16 @@ def test_a_child_may_do_exactly_what_all_above_it_and_itself_may(tree, seed):
     assert allowed(theirs, tree) == (
         allowed(grandchild, tree) & allowed(child, tree) & allowed(root, tree)
     )
+
+
+def test_a_child_cannot_write_where_its_parent_protects_what_lies_around_it():
+    parent = ResolvedPolicy("workspace-write", "/w", (WritableRoot("/w", read_only=("/w/a",)),))
+    child = ResolvedPolicy("workspace-write", "/w", (WritableRoot("/w/a/b"), WritableRoot("/w/c")))
+
+    both = narrowed(child, parent)
+
+    assert decide(both, "write", "/w/a/b/file") is not None
+    assert decide(both, "write", "/w/c/file") is None
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -226,9 +246,15 @@ def test_no_settings_of_a_child_and_no_change_of_its_parent_let_it_do_more(bench
         child = await session.parts.family.open(ChildOptions(settings=wanted))
         grandchild = await child.parts.family.open(ChildOptions(settings=wanted))
         for _ in range(4):
+            then = resolve_policy(
+                session.facts.sandbox_policy,
+                session.facts.cwd,
+                environ=session.parts.context.environ,
+                home=session.parts.home,
+            )
             for one, above in ((child, session), (grandchild, child)):
                 mine, theirs = (effective_policy(each.parts) for each in (one, above))
-                assert allowed(mine, tree) <= allowed(theirs, tree)
+                assert allowed(mine, tree) <= allowed(theirs, tree) & allowed(then, tree)
                 assert set(one.parts.tools) <= set(above.parts.tools)
                 assert one.parts.reviewer_name == session.facts.reviewer
                 for key in ("sandbox_backend", "policy_plugin", "plugins", "network", "features"):
