@@ -416,3 +416,24 @@ def test_a_review_ends_where_its_budget_does(review, bench, stage):
     assert "budget" in ended["turn"]["error"]["message"]
     assert shown(bench)[-1] == "exitedReviewMode"
     assert "findings" not in bench.items("exitedReviewMode")[0]
+
+
+def test_a_review_is_taken_back_like_any_turn(bench, stage):
+    stage.hooks["ferrule_review_task"] = TASK
+    stage.turns.extend([[*say("kept"), DONE], [*say("raw"), DONE], [*say("ok"), DONE]])
+
+    async def script(session):
+        await bench.start(session, "remember this")
+        await bench.until("turn/completed")
+        await bench.perform(session, "review/start", target=TARGET)
+        await bench.until("turn/completed", 2)
+        await bench.perform(session, "thread/rollback", numTurns=1)
+        await bench.start(session, "go on")
+        await bench.until("turn/completed", 3)
+
+    bench.run(script)
+
+    sent = texts(stage.requests[-1])
+    assert "remember this" in sent
+    assert "read: raw" not in sent
+    assert not any("review_of_changes" in text for text in sent)
