@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mcp_types import ElicitResult
 
-from ferrule_testkit.model_items import function_call
+from ferrule_testkit.model_items import function_call, message
 
 SERVER = '''
 import sys
@@ -63,3 +63,32 @@ def test_what_a_server_of_the_thread_asks_reaches_the_client(stage, tmp_path):
     assert question.message == "Which colour?"
     assert list(question.requested_schema["properties"]) == ["colour"]
     assert any("accept:green" in str(output) for output in outputs(stage))
+
+
+def test_an_agent_that_the_thread_started_asks_the_same_client(stage, escalated):
+    agent_id = "{{re:agent_id[^0-9a-f]+([0-9a-f-]{36})}}"
+    wait = {"targets": [agent_id], "timeout_ms": 600_000}
+    stage.model.play(
+        {
+            "turns": [
+                [function_call("spawn_agent", {"message": "errand"}, call_id="call_spawn")],
+                [function_call("wait_agent", wait, call_id="call_wait")],
+                [message("done")],
+            ],
+            "routes": [
+                {"contains": '"text":"errand', "turns": [escalated, [message("errand is run")]]}
+            ],
+        }
+    )
+    elicit = stage.say("accept", decision="approved")
+
+    async def conversation(client):
+        arguments = {"prompt": "go", "approval-policy": "on-request"}
+        result = await client.call_tool("codex", arguments)
+        assert result.structured_content["content"] == "done"
+
+    stage.talk(conversation, mode="legacy", elicitation_callback=elicit)
+    (asked,) = stage.asked
+    assert "echo hi > approved.txt" in asked.message
+    assert (stage.home.workspace / "approved.txt").exists()
+    assert any("errand is run" in str(output) for output in outputs(stage))
