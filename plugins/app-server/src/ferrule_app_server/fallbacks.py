@@ -33,8 +33,15 @@ async def _hooks(call: RpcCall) -> Mapping[str, object]:
     return {"data": [{"cwd": folder, **empty} for folder in cast("list[str]", folders)]}
 
 
+async def _skills(call: RpcCall) -> Mapping[str, object]:
+    folders = call.params.get("cwds") or [call.request.cwd]
+    empty: Mapping[str, object] = {"skills": [], "errors": []}
+    return {"data": [{"cwd": folder, **empty} for folder in cast("list[str]", folders)]}
+
+
 METHODS = (
     RpcMethod("hooks/list", _hooks, FoldersParams),
+    RpcMethod("skills/list", _skills, FoldersParams),
     RpcMethod("account/read", _always({"account": None, "requiresOpenaiAuth": False})),
     RpcMethod("account/rateLimits/read", _rate_limits),
     RpcMethod("mcpServerStatus/list", _always(_NO_PAGE)),

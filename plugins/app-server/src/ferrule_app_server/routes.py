@@ -54,8 +54,8 @@ OTHER_ROUTES: Final = _table(ROUTES)
 FALLBACK_ROUTES: Final = _table(
     {
         "fallbacks": (
-            "account/read hooks/list account/rateLimits/read mcpServerStatus/list thread/goal/get"
-            " thread/goal/clear thread/queue/list thread/attachment/list"
+            "account/read hooks/list skills/list account/rateLimits/read mcpServerStatus/list"
+            " thread/goal/get thread/goal/clear thread/queue/list thread/attachment/list"
             " thread/backgroundTerminals/list thread/backgroundTerminals/clean plugin/list"
             " plugin/installed app/list app/installed project/list threadSection/list"
             " config/mcpServer/reload"

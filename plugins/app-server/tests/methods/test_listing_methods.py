@@ -173,3 +173,14 @@ def test_profiles_modes_and_switches(connect):
         "enablement": {}
     }
     assert client.call("server/diagnostics")["process"]["id"] == client.process.pid
+
+
+def test_there_are_no_skills_where_no_plugin_finds_any(serve, ferrule_home):
+    ferrule_home.configure(tables='[plugins]\ndisabled = ["skills"]')
+
+    async def talk(hub):
+        client = await hub.client()
+        reply = await client.call("skills/list", {"cwds": ["/one"]})
+        assert reply == {"data": [{"cwd": "/one", "skills": [], "errors": []}]}
+
+    serve(talk)
