@@ -164,6 +164,7 @@ def test_the_keyring_holds_the_tokens_and_the_file_none(talk, http, port, drawer
     everywhere = [file.read_text() for file in talk.home.path.rglob("*") if file.is_file()]
     secrets = {token for kept in (before, after) for token in kept.values() if len(str(token)) > 20}
     assert len(secrets) == 4
+    assert "in the keyring of this system" in shown[1]
     assert not [text for text in (*everywhere, *shown, run.stdout) for s in secrets if s in text]
 
 

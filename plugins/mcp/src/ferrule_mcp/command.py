@@ -42,10 +42,12 @@ class McpCommandError(FerruleError):
 @app.command("list")
 def list_servers(context: typer.Context, as_json: JsonOption = False) -> None:
     """List the configured servers."""
-    config = _config(context.obj)
+    host = cast("Host", context.obj)
+    config = _config(host)
     tables = server_tables(config.values)
     if as_json:
-        _print(json.dumps([shown_server(config, name) for name in sorted(tables)], indent=2))
+        shown = [shown_server(config, name, host.home) for name in sorted(tables)]
+        _print(json.dumps(shown, indent=2))
         return
     if not tables:
         _print("No MCP servers are configured; `ferrule mcp add` adds one.")
@@ -64,9 +66,10 @@ def list_servers(context: typer.Context, as_json: JsonOption = False) -> None:
 @app.command("get")
 def get_server(context: typer.Context, name: NameArgument, as_json: JsonOption = False) -> None:
     """Show one server and where it is configured."""
-    config = _config(context.obj)
+    host = cast("Host", context.obj)
+    config = _config(host)
     _known(config, name)
-    shown = shown_server(config, name)
+    shown = shown_server(config, name, host.home)
     if as_json:
         _print(json.dumps(shown, indent=2))
         return

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
+from ferrule_hookspecs.errors import ConfigError
 from ferrule_mcp.approvals import quoted
+from ferrule_mcp.server_settings import read_server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from ferrule_hookspecs.host import Config
 
@@ -57,7 +60,7 @@ def server_state(config: Config, name: str) -> str:
     return "not allowed by the administrator" if origin.layer == "requirements" else "disabled"
 
 
-def shown_server(config: Config, name: str) -> dict[str, object]:
+def shown_server(config: Config, name: str, home: Path) -> dict[str, object]:
     """Return the table of a server without what may be secret, and where it comes from."""
     shown: dict[str, object] = {"name": name, "state": server_state(config, name)}
     for key, value in server_tables(config.values)[name].items():
@@ -69,9 +72,22 @@ def shown_server(config: Config, name: str) -> dict[str, object]:
             shown[key] = _masked_arguments(cast("Sequence[str]", value))
         elif key != "enabled":
             shown[key] = value
+    if kept := _sign_in(name, server_tables(config.values)[name], home):
+        shown["signed_in"] = kept
     origin = config.origin(server_key(name))
     shown["from"] = origin.file or origin.layer
     return shown
+
+
+def _sign_in(name: str, table: Mapping[str, object], home: Path) -> str:
+    """Tell where the sign-in at a server is kept; empty where there is none."""
+    from ferrule_mcp.sign_in_store import SignInStore
+
+    try:
+        store = SignInStore(home, read_server(name, table, "/"))
+    except ConfigError:  # sessions say what is wrong with it
+        return ""
+    return store.place if store.exists else ""
 
 
 def _masked_arguments(arguments: Sequence[str]) -> list[str]:

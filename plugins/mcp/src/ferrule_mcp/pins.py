@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from ferrule_mcp.manifest import Manifest
+    from ferrule_mcp.server_settings import ServerSettings
+
 _NAME: Final = "mcp-approvals.json"
+_NAMED: Final = 5
 _JUDGED: Final = ("description", "inputSchema", "annotations", "title")
 _WORDS: Final = {
     "description": "its description",
@@ -32,6 +36,18 @@ def fingerprint(offered: Mapping[str, object]) -> str:
 def changed_parts(before: Mapping[str, object], now: Mapping[str, object]) -> str:
     """Name what two versions of a tool differ in."""
     return ", ".join(_WORDS[key] for key in _JUDGED if before.get(key) != now.get(key))
+
+
+def changed_tools(before: Manifest | None, now: Manifest, settings: ServerSettings) -> str:
+    """Name the offered tools that are not what they were, and what is new about each."""
+    old = {} if before is None else {str(tool["name"]): tool for tool in before.tools}
+    found: list[str] = []
+    for tool in now.tools:
+        name = str(tool["name"])
+        if name in old and settings.offers(name) and (parts := changed_parts(old[name], tool)):
+            found.append(f"{name} ({parts})")
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return ", ".join(found[:_NAMED]) + more
 
 
 class Pins:

@@ -9,7 +9,7 @@ import anyio
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_mcp.connection import Connection, ConnectionFailedError
 from ferrule_mcp.manifest import Manifest, read_manifest, write_manifest
-from ferrule_mcp.pins import changed_parts
+from ferrule_mcp.pins import changed_parts, changed_tools
 from ferrule_mcp.server_log import ServerLog
 
 if TYPE_CHECKING:
@@ -288,6 +288,9 @@ class Server:
             self._tell("failed", connection.failure)
 
     def _remember(self, manifest: Manifest) -> None:
+        changed = changed_tools(self._manifest, manifest, self.settings)
+        if changed:
+            self._warn(f"the MCP server {self.settings.name!r} has changed its tools: {changed}")
         self._manifest = manifest
         write_manifest(self._home, self.settings.manifest_key, manifest)
         for holder in list(self.holders):
