@@ -87,11 +87,12 @@ class ThreadShelf:
             FerruleError: It cannot be opened as it is wanted.
         """
         cwd = self._folder(start.cwd or "")
+        config = self._config(cwd, start, can_ask=can_ask)
         options = ThreadOptions(
-            config=self._config(cwd, start, can_ask=can_ask),
+            config=config,
             cwd=cwd,
             source="mcp",
-            can_answer=True,
+            can_answer=_can_answer(config, can_ask=can_ask),
             base_instructions=start.base_instructions,
             developer_instructions=start.developer_instructions,
             wants_diff=True,
@@ -118,11 +119,12 @@ class ThreadShelf:
                     f"Session not found for thread_id: {thread_id}; `codex-list` names those there"
                     " are"
                 )
+            config = self._config(stored.cwd, None, can_ask=can_ask)
             options = ThreadOptions(
-                config=self._config(stored.cwd, None, can_ask=can_ask),
+                config=config,
                 cwd=stored.cwd,
                 source="mcp",
-                can_answer=True,
+                can_answer=_can_answer(config, can_ask=can_ask),
                 wants_diff=True,
                 inherits=True,
             )
@@ -200,3 +202,12 @@ class ThreadShelf:
             flags["approval_policy"] = "never"
             return self._kernel.config(request._replace(flags=flags))
         return config
+
+
+def _can_answer(config: Config, *, can_ask: bool) -> bool:
+    """Whether questions come here.
+
+    They do where nobody is there to be asked but a reviewer may want to: each is refused then, and
+    nobody is asked at a terminal, which is the client's.
+    """
+    return can_ask or config.get("approval_policy") != "never"
