@@ -1,5 +1,7 @@
 """What changes a thread without a turn: its name, its history, its tools."""
 
+import os
+
 import pytest
 from kernel_plugins.speech import DONE, TextDelta, call, say
 from kernel_plugins.tools import Note
@@ -260,6 +262,21 @@ def test_skills_that_the_user_names_are_put_before_the_model_with_their_text(ben
         f"<skill>\n<name>demo</name>\n<path>{file}</path>\nUse the word cobalt.\n\n</skill>"
     )
     assert "could not be read" in gone
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pipes")
+def test_a_skill_that_is_a_pipe_keeps_nobody_waiting(bench, stage):
+    stage.turns.append([*say("ok"), DONE])
+    os.mkfifo(bench.folder / "SKILL.md")
+    skill = {"type": "skill", "name": "demo", "path": str(bench.folder / "SKILL.md")}
+
+    async def script(session):
+        await bench.perform(session, "turn/start", input=[*TEXT, skill])
+        await bench.until("turn/completed")
+
+    bench.run(script)
+
+    assert "<name>demo</name>" in texts(stage.requests[0])[-1]
 
 
 def test_text_that_comes_without_announcement_streams_as_one_message(bench, stage):

@@ -6,6 +6,7 @@ Every call has its output: a turn that is cut short answers what is open before 
 from __future__ import annotations
 
 import base64
+import os
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
@@ -141,12 +142,17 @@ def skill_messages(content: Sequence[UserInput]) -> list[MessageItem]:
 
 def _skill(name: str, path: str) -> ContentPart:
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_without_waiting) as file:
             text = file.read(_SKILL_BYTES).decode(errors="replace")
     except OSError as error:
         text = f"The file could not be read: {error.strerror}."
     shown = f"<skill>\n<name>{name}</name>\n<path>{path}</path>\n{text}\n</skill>"
     return {"type": "input_text", "text": shown}
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open what may be a pipe that nobody writes to."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def user_message(content: Sequence[UserInput]) -> MessageItem:

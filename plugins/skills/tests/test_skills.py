@@ -111,6 +111,15 @@ def test_a_broken_head_is_named_with_its_line_and_leaves_the_others(place, head,
     assert len(place.warnings) == 1
 
 
+def test_many_broken_files_do_not_flood_the_session(place):
+    for number in range(9):
+        place.skill(f"home/skills/broken{number}").write_text("no head\n")
+
+    assert place.names() == []
+    assert len(place.warnings) == 4
+    assert place.warnings[-1].startswith("6 more skills are left out; `ferrule skills list`")
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs pipes")
 def test_a_pipe_is_never_waited_for(place):
     file = place.skill("home/skills/pipe")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from anyio.to_thread import run_sync
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_skills.catalogue import Catalogue
     from ferrule_skills.skill_file import Skill
+
+
+_FAULTS: Final = 3
+"""How many broken files are named one by one."""
 
 
 class SessionSkills:
@@ -45,8 +49,10 @@ class SessionSkills:
             self.state = state_of(found.usable)
         if found.untrusted is not None:
             self._say(context, str(found.untrusted))
-        for fault in found.faults:
+        for fault in found.faults[:_FAULTS]:
             self._say(context, f"a skill is left out: {fault}")
+        if more := len(found.faults[_FAULTS:]):
+            self._say(context, f"{more} more skills are left out; `ferrule skills list` names them")
 
     @property
     def _usable(self) -> Sequence[Skill]:
