@@ -63,7 +63,7 @@ def measured(name: str, fault: list[object]) -> Row:
         home = make_home(Path(folder), server.base_url)
         home.configure(top=SETTINGS, provider="request_max_retries = 0\nstream_max_retries = 0")
         server.play(TASK.script(checkpoints))
-        done = home.run("exec", "--json", "Do all the steps.")
+        done = home.run("exec", "--json", "Do all the steps.", timeout=500)
         if done.returncode:
             sys.exit(done.stderr)
         log = (home.workspace / "steps.log").read_text().split()

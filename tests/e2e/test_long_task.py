@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from ferrule_testkit.long_task import SETTINGS, LongTask, is_checkpoint, shared_bytes
+from ferrule_testkit.long_task import MARK, SETTINGS, LongTask, is_checkpoint, shared_bytes
 from ferrule_testkit.model_items import message
 
 TASK = LongTask(responses=100, window=11)
@@ -34,7 +34,8 @@ def long_run(model_server, ferrule_home, run_ferrule):
         provider = "request_max_retries = 0\nstream_max_retries = 0"
         ferrule_home.configure(top=SETTINGS, provider=provider)
         model_server.play(TASK.script(checkpoints))
-        done = run_ferrule("exec", "--json", "Do all the steps.\nConstraint: never twice.")
+        prompt = "Do all the steps.\nConstraint: never twice."
+        done = run_ferrule("exec", "--json", prompt, timeout=500)
         return done, [request.body for request in model_server.requests]
 
     return run
@@ -180,3 +181,21 @@ def test_a_hook_keeps_the_history(hooked_run):
     assert done.items("context_compaction") == []
     assert calls == []
     assert "not now" in done.items("error")[-1]["message"]
+
+
+def test_a_prompt_that_does_not_fit_is_cut_and_its_turn_goes_on(
+    model_server, ferrule_home, run_ferrule
+):
+    ferrule_home.configure(top=SETTINGS)
+    routes = [{"contains": MARK, "turns": [OVERFLOW, [message("Nothing is done yet.")]]}]
+    model_server.play({"routes": routes, "turns": [OVERFLOW, [message("It fits now.")]]})
+    prompt = "Begin of it. " + "word " * 100_000 + "End of it."
+    done = run_ferrule("exec", "--json", "-", stdin=prompt)
+
+    assert done.items("agent_message")[-1]["text"] == "It fits now."
+    whole, trimmed, shorter, last = [request.body for request in model_server.requests]
+    assert prompt in str(whole["input"])
+    assert all("tokens are left out here" in str(each["input"]) for each in (trimmed, shorter))
+    (kept,) = [text for text in texts(last) if text.startswith("Begin of it.")]
+    assert kept.endswith("End of it.")
+    assert 70_000 < len(kept) < 90_000

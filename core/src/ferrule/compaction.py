@@ -15,7 +15,6 @@ from ferrule.containment import contained
 from ferrule.context_changes import tell_again
 from ferrule.dispatcher import strictest
 from ferrule.ids import uuid7
-from ferrule.ledger_text import ledger_message
 from ferrule.transcript import well_formed
 from ferrule.usage import tell_usage
 from ferrule_hookspecs.errors import FerruleError, ProviderError
@@ -158,6 +157,8 @@ class HistoryKeeper:
         parts, conversation = self._parts, self._conversation
         if parts.compactor is None:
             raise CompactionError(_NO_COMPACTOR)
+        from ferrule.ledger_text import ledger_message  # most turns need none
+
         await conversation.ledger.settle(parts)
         request, window = self._of_a_model_that_fits(request)
         material = CompactionMaterial(

@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final, Literal, TypedDict, cast
 
+import anyio
+
 from ferrule.containment import contained
 from ferrule_hookspecs.errors import FerruleError
 
@@ -28,6 +30,7 @@ _GOAL_SET: Final = "thread/goal/updated"
 _GOAL_CLEARED: Final = "thread/goal/cleared"
 _HEARD: Final = frozenset({"item/completed", "turn/plan/updated", _GOAL_SET, _GOAL_CLEARED})
 _HASHED_BYTES: Final = 8 * 1024 * 1024
+_HASHING_S: Final = 5.0
 _HASH_DIGITS: Final = 12
 
 
@@ -208,7 +211,7 @@ async def _hash(entry: FileEntry, parts: SessionParts) -> bool:
     from ferrule.attempt import confined
 
     try:
-        with contained("the sandbox's access to files"):
+        with contained("the sandbox's access to files"), anyio.move_on_after(_HASHING_S):
             files, path = confined(parts).files, entry["path"]
             stat = await files.stat(path)
             if stat is not None and stat.kind != "file":
