@@ -110,8 +110,7 @@ def test_a_question_that_is_dismissed_stops_the_turn(stage, escalated, mode):
     stage.talk(conversation, mode=mode, elicitation_callback=elicit)
 
 
-@BOTH
-def test_a_patch_outside_of_the_workspace_is_asked_for_with_its_files(stage, mode, tmp_path):
+def test_a_patch_outside_of_the_workspace_is_asked_for_with_its_files(stage):
     target = stage.home.path.parent / "elsewhere.txt"
     patch = f"*** Begin Patch\n*** Add File: {target}\n+x\n*** End Patch\n"
     settings = {"sandbox_workspace_write": {"exclude_slash_tmp": True, "exclude_tmpdir": True}}
@@ -122,7 +121,7 @@ def test_a_patch_outside_of_the_workspace_is_asked_for_with_its_files(stage, mod
         assert result.structured_content["content"] == "done"
 
     elicit = stage.say("accept", decision="approved")
-    stage.talk(conversation, mode=mode, elicitation_callback=elicit)
+    stage.talk(conversation, mode="2026-07-28", elicitation_callback=elicit)
 
     (asked,) = stage.asked
     assert f"add {target}" in asked.message

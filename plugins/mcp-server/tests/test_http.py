@@ -54,7 +54,8 @@ def token_file(tmp_path):
     return str(file)
 
 
-@pytest.mark.parametrize("mode", [pytest.param("legacy", marks=pytest.mark.slow), "auto"])
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_approvals_are_asked_for_over_http(stage, escalated, mode):
     turns = [escalated, "accepted", "again", escalated, "declined", escalated]
     stage.play(*turns)
