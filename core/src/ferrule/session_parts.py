@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from ferrule.approvals import ApprovalMemory
+from ferrule.metering import metered
 from ferrule.permissions import Grants
 from ferrule.policy import policy_mode
 from ferrule.tool_offer import ToolOffer
@@ -109,6 +110,7 @@ class SessionParts:
     def __post_init__(self) -> None:
         """Make what asks the parts themselves."""
         self.offer = ToolOffer(self)
+        self.review_provider = metered(self, self.review_provider)
 
     def offered_tools(self) -> Mapping[str, Tool]:
         """The tools that the model in use may call."""
