@@ -74,6 +74,27 @@ def test_a_model_that_reads_images_may_be_shown_them_by_a_search(body):
     assert sent["tools"] == [{"type": "web_search", "search_content_types": ["text", "image"]}]
 
 
+@pytest.mark.parametrize(
+    ("status", "said", "is_explained"),
+    [
+        (400, "'type' of tool must be 'function'", True),
+        (400, "Unknown tool type: web_search", True),
+        (400, "the model is not there", False),
+        (400, "No tool output found for function call call_1", False),
+        (401, "tools need a key", False),
+    ],
+)
+def test_a_server_that_knows_no_such_tools_is_explained(
+    model_server, talk, make_request, status, said, is_explained
+):
+    model_server.play([{"status": status, "body": {"error": {"message": said}}}])
+
+    failure = talk(make_request(special_tools=(HostedSchema("web_search", {}),))).error
+
+    assert said in str(failure) + str(failure.details)
+    assert ('set `web_search = "disabled"`' in str(failure)) is is_explained
+
+
 def test_the_provider_says_which_it_has():
     assert set(ResponsesProvider.special_tools) == {"tool_search", "web_search"}
 

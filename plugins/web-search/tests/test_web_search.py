@@ -49,6 +49,25 @@ def test_it_can_be_switched_off():
     assert not tool({"web_search": "disabled"}).is_enabled()
 
 
+@pytest.mark.parametrize(
+    ("wire_api", "mode", "warned"),
+    [
+        ("chat", "live", True),
+        ("chat", "cached", False),
+        ("responses", "live", False),
+        (None, "live", False),
+    ],
+)
+def test_a_wish_that_no_provider_grants_is_said(wire_api, mode, warned):
+    said = []
+    table = {} if wire_api is None else {"wire_api": wire_api}
+    config = {"web_search": mode, "model_provider": "x", "model_providers": {"x": table}}
+
+    assert WebSearch(PluginContext(Path("/nowhere"), config, warn=said.append)).is_enabled()
+
+    assert ["'chat' has no search" in each for each in said] == [True] * warned
+
+
 def test_wishes_about_searches_are_handed_on():
     made = tool(
         context_size="high",

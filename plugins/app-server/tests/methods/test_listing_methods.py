@@ -64,7 +64,7 @@ def test_providers_are_listed_with_how_they_get_their_key(client):
     assert (providers["scripted"]["canEdit"], providers["openai"]["canEdit"]) == (True, False)
     assert client.call("modelProvider/capabilities/read") == {
         "imageGeneration": False,
-        "webSearch": False,
+        "webSearch": True,
     }
 
 

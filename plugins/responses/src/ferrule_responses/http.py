@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ferrule_hookspecs.errors import ProviderError
 from ferrule_wire.exchange import Exchange
 
 if TYPE_CHECKING:
@@ -43,9 +44,14 @@ class HttpTransport:
         headers = identity_headers(request.thread_id)
         body = encode_request(request)
         decoder = ResponseDecoder(disguised_tools(request))
-        async with self._exchange.events(body, headers, decoder) as events:
-            async for event in events:
-                yield event
+        try:
+            async with self._exchange.events(body, headers, decoder) as events:
+                async for event in events:
+                    yield event
+        except ProviderError as error:
+            from ferrule_responses.special import explained
+
+            raise explained(error, request.special_tools) from None
 
     async def compact(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Have the server shorten a history; yields its items, ending with `Completed`."""

@@ -19,6 +19,8 @@ _ACCESS: Final[Mapping[str, Mapping[str, object]]] = {
 }
 _SIZES: Final = ("low", "medium", "high")
 _PLACE: Final = ("country", "region", "city", "timezone")
+_WIDE: Final = ("indexed", "live")
+_API: Final = "responses"
 _WHERE: Final = "[tools.web_search]"
 
 
@@ -42,7 +44,17 @@ class WebSearch(Tool):
 
     def is_enabled(self) -> bool:
         """Off where `web_search = "disabled"`."""
+        wire_api = self._wire_api()
+        if self.context.config.get("web_search") in _WIDE and wire_api != _API:
+            self.context.warn(
+                f"`web_search` is {self._mode!r}, but a provider with `wire_api` {wire_api!r} has"
+                " no search that could be offered"
+            )
         return self._mode != "disabled"
+
+    def _wire_api(self) -> str:
+        provider = str(self.context.config.get("model_provider"))
+        return str(self.context.table("model_providers", provider).get("wire_api") or _API)
 
     def schema(self) -> HostedSchema:
         """What the provider is told."""

@@ -241,8 +241,12 @@ def _id_from(name: object) -> str:
 
 
 async def _capabilities(call: RpcCall) -> Mapping[str, object]:
-    """Neither is served by a tool of ours."""
-    return {"imageGeneration": False, "webSearch": False}
+    """Images are made by no tool of ours; the web is searched by providers of one API."""
+    config = call.config
+    provider = _providers(config).get(str(config.values["model_provider"]), {})
+    searches = provider.get("wire_api", "responses") == "responses"
+    is_off = config.values.get("web_search") == "disabled"
+    return {"imageGeneration": False, "webSearch": searches and not is_off}
 
 
 METHODS: Final = (
