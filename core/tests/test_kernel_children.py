@@ -1,5 +1,6 @@
 """Threads that work for a session: opened by a plugin, bound by the session, ended with it."""
 
+import asyncio
 import json
 
 import anyio
@@ -392,6 +393,55 @@ def test_a_stored_child_goes_on_and_a_strangers_thread_does_not(bench, stage, pa
 
     parent(act)
     assert "first" in json.dumps(list(stage.requests[1].input))
+
+
+class Window:
+    """A view of the real files, closed once."""
+
+    root = ""
+    closed = 0
+
+    def command(self, command):
+        return command
+
+    def launch(self, launch):
+        return launch
+
+    async def aclose(self):
+        self.closed += 1
+
+
+def test_a_child_sees_the_view_of_its_parent_and_leaves_it_open(bench, stage, parent):
+    bench.set_key("overlay", "true")
+    bench.set_key("plugins.disabled", '["overlay"]')
+    view = Window()
+    stage.hooks["ferrule_workspace_view"] = lambda context, policy: view
+    seen = []
+
+    async def act(session, start):
+        child = await start()
+        seen.append(child.session.parts.view)
+        await child.session.close()
+        seen.append(view.closed)
+
+    parent(act)
+    assert seen == [view, 0]
+    assert view.closed == 1
+    assert len([n for n, _ in stage.hook_calls if n == "ferrule_workspace_view"]) == 1
+
+
+def test_a_child_that_is_given_up_while_it_opens_keeps_nobody_from_closing(bench, stage, parent):
+    async def act(session, start):
+        loop = asyncio.get_running_loop()
+        with anyio.CancelScope() as scope:
+            stage.hooks["ferrule_subagent_start"] = lambda **_: loop.call_soon_threadsafe(
+                scope.cancel
+            )
+            await start()
+
+    session = parent(act)
+    ends = [a["context"].thread_id for n, a in stage.hook_calls if n == "ferrule_session_end"]
+    assert ends[-1] == session.thread["id"]
 
 
 def test_the_administrators_bounds_hold_for_children(bench, stage, parent, rules):

@@ -80,8 +80,6 @@ class Family:
         self._kin = kin
         self._children: list[Family] = []
         self._is_closing = False
-        if kin is not None:
-            kin.parent.adopt(self)
 
     @property
     def facts(self) -> SessionFacts:
@@ -106,6 +104,11 @@ class Family:
         if self._kin is not None:
             return self._kin.parent.user_texts
         return tuple(self._conversation.user_texts)
+
+    def begin(self) -> None:
+        """The session runs: from now on its parent ends it."""
+        if self._kin is not None:
+            self._kin.parent.adopt(self)
 
     def adopt(self, child: Family) -> None:
         """Take in a thread that works for this one."""

@@ -39,6 +39,9 @@ async def open_view(parts: SessionParts, *, is_new: bool) -> None:
         SessionRefusedError: It is wanted and there is none.
         PluginError: The plugin failed, or two answered.
     """
+    if parts.parent is not None:  # one that works for another sees what that one sees
+        parts.view = parts.parent.view
+        return
     wanted = parts.context.config.get("overlay") is True
     if is_new and not wanted:
         return
@@ -61,13 +64,13 @@ async def open_view(parts: SessionParts, *, is_new: bool) -> None:
 async def close_view(parts: SessionParts) -> None:
     """Take the view down."""
     view, parts.view = parts.view, None
-    if view is not None:
+    if view is not None and parts.parent is None:
         await view.aclose()
 
 
 async def keep_files(parts: SessionParts, turn_id: str) -> None:
     """Have the view keep its files as they are before a turn; a failure is a warning."""
-    if parts.view is None:
+    if parts.view is None or parts.parent is not None:  # they are kept by the turns of the root
         return
     from ferrule_hookspecs.workspace_view import RewindableView  # most sessions have no view
 
@@ -87,6 +90,8 @@ async def take_files_back(parts: SessionParts, turn_ids: Sequence[str]) -> None:
     Raises:
         FerruleError: They cannot be had.
     """
+    if parts.parent is not None:
+        raise FerruleError("the thread that this one works for takes files back; leave `files` out")
     if parts.view is None:
         raise FerruleError(
             "files are only taken back in a session with an overlay; begin the thread with"

@@ -188,6 +188,7 @@ class ThreadService:
         await self._announce(parts, opening)
         self._sessions.append(session)
         self._kernel.group.start_soon(session.run, self._kernel.group)
+        family.begin()
         return session
 
     def _context(
