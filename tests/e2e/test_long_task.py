@@ -6,7 +6,7 @@ import re
 import pytest
 
 from ferrule_testkit.long_task import MARK, SETTINGS, LongTask, is_checkpoint, shared_bytes
-from ferrule_testkit.model_items import message
+from ferrule_testkit.model_items import function_call, message
 
 TASK = LongTask(responses=100, window=11)
 OVERFLOW = {"items": [], "failed": {"code": "context_length_exceeded", "message": "Too long."}}
@@ -199,3 +199,26 @@ def test_a_prompt_that_does_not_fit_is_cut_and_its_turn_goes_on(
     (kept,) = [text for text in texts(last) if text.startswith("Begin of it.")]
     assert kept.endswith("End of it.")
     assert 70_000 < len(kept) < 90_000
+
+
+@pytest.mark.parametrize("wire", ["responses", "chat", "anthropic"])
+def test_every_provider_can_be_asked_for_a_summary(model_server, ferrule_home, run_ferrule, wire):
+    ferrule_home.configure(top=SETTINGS, wire_api=wire)
+    usage = {"input_tokens": 110_000, "output_tokens": 50, "total_tokens": 110_050}
+    commands = [
+        {"items": [function_call("exec_command", {"cmd": "echo one"}, call_id="one")]},
+        [function_call("exec_command", {"cmd": "echo two"}, call_id="two")],
+    ]
+    commands[0]["usage"] = usage
+    routes = [{"contains": MARK, "turns": [[message("One command was run.")]]}]
+    model_server.play({"routes": routes, "turns": [*commands, [message("Both are done.")]]})
+    done = run_ferrule("exec", "--json", "Run both.")
+
+    types = [item["type"] for item in done.items()]
+    command, *rest = types
+    assert rest == ["context_compaction", command, "agent_message"]
+    first, checkpoint, *_, last = [request.body for request in model_server.requests]
+    assert checkpoint["tools"] == first["tools"]
+    said = str(last.get("input") or last["messages"])
+    assert "exit 0: /bin/bash -lc 'echo one'" in said
+    assert "One command was run." in said

@@ -31,6 +31,7 @@ _GOAL_CLEARED: Final = "thread/goal/cleared"
 _HEARD: Final = frozenset({"item/completed", "turn/plan/updated", _GOAL_SET, _GOAL_CLEARED})
 _HASHED_BYTES: Final = 8 * 1024 * 1024
 _HASHING_S: Final = 5.0
+_LONGEST_TEXT: Final = 400
 _HASH_DIGITS: Final = 12
 
 
@@ -147,7 +148,7 @@ def _of_item(item: ThreadItem, parts: SessionParts) -> list[Entry]:
             entries: list[Entry] = [
                 {
                     "kind": "command",
-                    "text": item["command"],
+                    "text": _short(item["command"]),
                     "exit": item.get("exitCode"),
                     "status": item["status"],
                 }
@@ -197,7 +198,15 @@ def _call(tool: str, arguments: object, status: str) -> CallEntry:
     from json import dumps
 
     given = dumps(arguments, ensure_ascii=False, default=str)
-    return {"kind": "call", "text": f"{tool} {given}", "status": status}
+    return {"kind": "call", "text": _short(f"{tool} {given}"), "status": status}
+
+
+def _short(text: str) -> str:
+    """Cut a long text in its middle: a command may hold a whole file."""
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    half = _LONGEST_TEXT // 2
+    return f"{text[:half]} [… {len(text) - 2 * half} characters …] {text[-half:]}"
 
 
 def _file(path: str, how: Literal["read", "edited", "added", "deleted"]) -> FileEntry:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _MOST_BYTES: Final = 48 * 1024
 _BYTES_PER_WINDOW_TOKEN: Final = 0.5
 """An eighth of the window, at four bytes a token."""
-_LONGEST_LINE: Final = 400
 _MARKS: Final = ("constraint:", "remember:")
 _CHANGES: Final = ("added", "edited", "deleted")
 
@@ -164,8 +163,4 @@ def _often(times: int) -> str:
 
 
 def _one_line(text: str) -> str:
-    flat = " ⏎ ".join(text.splitlines())
-    if len(flat) <= _LONGEST_LINE:
-        return flat
-    half = _LONGEST_LINE // 2
-    return f"{flat[:half]} [… {len(flat) - 2 * half} characters …] {flat[-half:]}"
+    return " ⏎ ".join(text.splitlines())
