@@ -128,3 +128,19 @@ def test_what_is_no_goal_is_refused(client, model_server, params, words):
 
 def test_a_thread_that_is_not_open_has_no_goal_to_ask_for(client):
     assert "thread not found" in client.call("thread/goal/get", threadId="nobody")["message"]
+
+
+def test_a_review_is_no_work_on_the_goal(client, model_server):
+    model_server.play([[message("not yet")]] * 30)
+    thread = client.call("thread/start")["thread"]["id"]
+    client.call("thread/goal/set", threadId=thread, objective="tidy up")
+    turn = client.until(ended)["params"]["turn"]["id"]
+    asked = len(model_server.requests)
+    used = client.call("thread/goal/get", threadId=thread)["goal"]["tokensUsed"]
+
+    target = {"type": "custom", "instructions": "look at the locks"}
+    client.call("review/start", threadId=thread, target=target)
+    client.until(lambda frame: ended(frame) and frame["params"]["turn"]["id"] != turn)
+
+    assert len(model_server.requests) == asked + 1
+    assert client.call("thread/goal/get", threadId=thread)["goal"]["tokensUsed"] == used

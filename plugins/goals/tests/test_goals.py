@@ -170,3 +170,22 @@ def test_goals_can_be_switched_off(play, model_server):
 
     names = [tool.get("name") for tool in model_server.requests[0].body["tools"]]
     assert "create_goal" not in names
+
+
+def test_a_goal_survives_a_compaction(play, model_server):
+    usage = {"input_tokens": 5000, "output_tokens": 10, "total_tokens": 5010}
+    words = "A summary of what happened so far, long enough to go on from. " * 20
+
+    given = play(
+        {"items": create("tidy up the attic"), "usage": usage},
+        [message(words)],
+        get(),
+        update("complete"),
+        [message("done")],
+        options=("-c", "model_auto_compact_token_limit=3000"),
+    )
+
+    assert len(model_server.requests) == 5
+    assert "create" not in given
+    assert given["get"]["goal"]["objective"] == "tidy up the attic"
+    assert "tidy up the attic" in json.dumps(model_server.requests[2].body["input"])

@@ -22,6 +22,7 @@ class GoalBook:
 
     Attributes:
         goal: As it stands; None where there is none.
+        is_followed: Whether the running turn works on it: its model can say that it is reached.
     """
 
     def __init__(self, context: PluginContext, services: SessionServices) -> None:
@@ -30,6 +31,7 @@ class GoalBook:
         self._services = services
         stored = services.kept(NAME)
         self.goal = None if stored is None else Goal.stored(stored)
+        self.is_followed = True
         self._turn_id: str | None = None
         self._since: float | None = None
 
@@ -147,7 +149,7 @@ class GoalBook:
 
     def next_prompt(self) -> str | None:
         """What keeps the turn going; None where nothing is open."""
-        if self.goal is None or self.goal.status != "active":
+        if self.goal is None or self.goal.status != "active" or not self.is_followed:
             return None
         self._count_time()
         return continuation(self.goal)

@@ -52,9 +52,12 @@ async def ferrule_turn_end(turn: TurnInfo) -> None:
 async def ferrule_request_after(
     request: ModelRequest, usage: TokenUsage | None, turn: TurnInfo
 ) -> None:
-    """Count the tokens of a response."""
+    """Count a response; a turn that cannot end the goal, such as a review, is no work on it."""
     book = registry.books.get(turn.thread_id)
-    if book is not None and book.goal is not None and usage is not None and request.kind == "turn":
+    if book is None or book.goal is None or request.kind != "turn":
+        return
+    book.is_followed = any(tool.name == "update_goal" for tool in request.tools)
+    if book.is_followed and usage is not None:
         await book.count(usage)
 
 
