@@ -444,6 +444,23 @@ def test_a_child_that_is_given_up_while_it_opens_keeps_nobody_from_closing(bench
     assert ends[-1] == session.thread["id"]
 
 
+def test_what_a_parent_has_warned_of_its_children_do_not_say_again(bench, stage, parent):
+    def warn(context):
+        context.warn("the same for all")
+        context.warn(f"of {context.thread_id}")
+
+    stage.hooks["ferrule_tools"] = warn
+
+    async def act(session, start):
+        child = await start()
+        grandchild = await start(services_of(stage, child))
+        for one in (child, grandchild):
+            await one.until("warning")
+            assert [each["message"] for each in one.of("warning")] == [f"of {one.id}"]
+
+    parent(act)
+
+
 def test_the_administrators_bounds_hold_for_children(bench, stage, parent, rules):
     rules('allowed_sandbox_modes = ["workspace-write"]\n')
 

@@ -15,7 +15,7 @@ import anyio.to_thread
 from ferrule_hookspecs.errors import FerruleError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Set
 
     from ferrule.event_queue import EventQueue
     from ferrule_hookspecs.decisions import DecisionFacts, DecisionParams
@@ -42,10 +42,17 @@ class Recorder:
         self.queue = queue
         self.turn_id = ""
         self.running = ""  # the turn, while it runs
+        self.warned: set[str] = set()
+        self.told_above: Set[str] = frozenset()  # what the thread above has warned of
         self.listener: Callable[[Event], None] | None = None
         self._writer = writer
         self._open_items: dict[str, ThreadItem] = {}
         self._pending: set[str] = set()
+
+    @property
+    def heard(self) -> Set[str]:
+        """Warnings of this thread and of those above it, for one that works for it."""
+        return self.warned | self.told_above
 
     def record(self, type_: RecordType, payload: dict[str, object]) -> None:
         """Store one record."""
@@ -169,8 +176,12 @@ class Recorder:
     def warning(self, message: str) -> None:
         """Tell something a user should know; stored where it can be, for it may explain the rest.
 
-        Never raises: what cannot be stored, as on a full disk, is told all the same.
+        Never raises: what cannot be stored, as on a full disk, is told all the same. What the
+        thread above has said already is not said again.
         """
+        if message in self.told_above:
+            return
+        self.warned.add(message)
         with suppress(FerruleError, OSError):
             self.record("event_msg", {"type": "warning", "message": message})
         self.queue.put(

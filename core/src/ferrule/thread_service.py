@@ -145,6 +145,8 @@ class ThreadService:
         kin = opening.kin
         queue = EventQueue() if kin is None or kin.queue is None else kin.queue
         recorder = Recorder(opening.thread_id, opening.writer, queue)
+        if kin is not None:
+            recorder.told_above = kin.parent.parts.recorder.heard
         services = LiveServices()
         context = self._context(opening, recorder, services)
         manager = self._kernel.manager(values)

@@ -189,6 +189,11 @@ class HumanOutput:
         if any(item["summary"]):
             self._line("\n".join(item["summary"]), "dim")
 
+    def _agent_call(self, item: dict[str, Any]) -> None:
+        style = "red" if item["status"] == "failed" else "dim"
+        states = (each["status"] for each in item["agentsStates"].values())
+        self._line(f"agents: {item['tool']} ({', '.join(states) or item['status']})", style)
+
     def _web_search(self, item: dict[str, Any]) -> None:
         self._line(f"web search: {item['query']}", "dim")
 
@@ -209,6 +214,7 @@ class HumanOutput:
             self._line(f"  {_PLAN_MARKS[step['status']]} {step['step']}")
 
     _completions: Final[dict[str, Callable[[HumanOutput, dict[str, Any]], None]]] = {
+        "collabAgentToolCall": _agent_call,
         "commandExecution": _command_completed,
         "enteredReviewMode": _entered_review,
         "fileChange": _file_change,
