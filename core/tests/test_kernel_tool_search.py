@@ -56,6 +56,21 @@ class EagerFinder(Finder):
         return True
 
 
+class Late(Tool):
+    """Brings more tools while the session is open."""
+
+    name = "late"
+    count = 0
+
+    def schema(self):
+        return FunctionSchema(self.name, "Brings more.", NOTHING)
+
+    async def run(self, call, context):
+        kinds = remotes(*(f"mcp__late__{number}" for number in range(self.count)))
+        self.context.services.offer_tools([kind(self.context) for kind in kinds])
+        return ToolResult("brought")
+
+
 class Hosted(Tool):
     name = "moon_search"
 
@@ -98,7 +113,7 @@ def told(stage, request=-1):
 def native(stage, monkeypatch):
     """A model and a provider that have a form of their own for the search."""
     monkeypatch.setattr(
-        StagedProvider, "special_tools", ("tool_search", "finder", "moon_search"), raising=False
+        StagedProvider, "special_tools", ("tool_search", "moon_search"), raising=False
     )
     stage.hooks["ferrule_models"] = [ModelInfo("test-model", tool_search=True)]
 
@@ -204,18 +219,20 @@ def test_a_thread_that_goes_on_knows_what_it_had_found(bench, stage):
     stage.turns.extend(
         [
             [call("finder", json.dumps({"query": "write"})), DONE],
+            [call("finder", json.dumps({"query": "read"}), "c2"), DONE],
             [*say("ok"), DONE],
             [*say("ok"), DONE],
         ]
     )
-    session = bench.turn(tools=bring(EagerFinder, *MORE))
+    kinds = (EagerFinder, *MORE, Late)
+    session = bench.turn(tools=bring(*kinds))
     before = told(stage)[0]
     bench.events.clear()
 
-    bench.turn(resume=session.thread["id"], tools=bring(EagerFinder, *MORE))
+    bench.turn(resume=session.thread["id"], tools=bring(*kinds))
 
     assert told(stage)[0] == before
-    assert "mcp__docs__write" in before
+    assert before[-3:] == ["late", "mcp__docs__write", "mcp__docs__read"]
 
 
 def test_a_stored_search_in_the_api_s_own_form_is_sent_again(bench, stage, native):
@@ -313,24 +330,16 @@ def test_a_tool_that_the_provider_runs_is_offered_nowhere_else(bench, stage):
 @pytest.mark.parametrize(
     ("count", "is_told"), [(2, True), (40, False)], ids=["a few", "a whole server's"]
 )
-def test_tools_that_come_late_are_deferred_where_they_are_many(bench, stage, count, is_told):
+def test_tools_that_come_late_are_deferred_where_they_are_many(
+    bench, stage, monkeypatch, count, is_told
+):
     class Patient(Finder):
         def should_defer(self, count, *, is_native):
             return count > 30
 
-    class Late(Tool):
-        name = "late"
-
-        def schema(self):
-            return FunctionSchema(self.name, "Brings more.", NOTHING)
-
-        async def run(self, call, context):
-            kinds = remotes(*(f"mcp__late__{number}" for number in range(count)))
-            self.context.services.offer_tools([kind(self.context) for kind in kinds])
-            return ToolResult("brought")
-
     stage.turns.extend([[call("late"), DONE], [*say("ok"), DONE]])
 
+    monkeypatch.setattr(Late, "count", count)
     bench.turn(tools=bring(Patient, Late, *FEW))
 
     before, after = told(stage, 0)[0], told(stage, 1)[0]

@@ -65,9 +65,8 @@ class ToolOffer:
         tools = self._parts.offered_tools()
         finder = _finder_of(tools)
         deferring = finder is not None and self._defers(finder, tools)
-        told = self._told | self.found
         for name, tool in tools.items():
-            is_kept_back = tool.deferred and deferring and name not in told
+            is_kept_back = name in self.found or (tool.deferred and deferring)
             is_idle = isinstance(tool, ToolFinder) and not (tool is finder and deferring)
             if not (is_kept_back or is_idle):
                 self._told.setdefault(name)
@@ -81,7 +80,8 @@ class ToolOffer:
             tuple(
                 form
                 for form in forms
-                if isinstance(form, HostedSchema | SearchSchema) and form.name in known
+                if isinstance(form, SearchSchema)
+                or (isinstance(form, HostedSchema) and form.name in known)
             ),
         )
 

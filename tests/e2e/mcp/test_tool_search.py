@@ -67,3 +67,15 @@ def test_a_model_that_cannot_search_is_told_of_every_tool(home, model_server):
 
     assert "mcp__demo__echo" in [tool.get("name") for tool in body["tools"]]
     assert "tool_search" not in [tool["type"] for tool in body["tools"]]
+
+
+def test_such_a_model_finds_tools_by_an_ordinary_call_where_that_is_wished(home, model_server):
+    script = [[function_call("tool_search", {"query": "echo"})], [message("ok")]]
+
+    _, (first, second) = run(home, model_server, script, "-m", "unknown-model", *WISHED)
+
+    before, after = first["tools"], second["tools"]
+    new = [tool["name"] for tool in after if tool not in before]
+    assert new[0] == "mcp__demo__echo"
+    assert [tool for tool in after if tool in before] == before
+    assert "- mcp__demo__echo: " in second["input"][-1]["output"]
