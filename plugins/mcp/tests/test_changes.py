@@ -21,8 +21,9 @@ def asked(talk):
     return [each["message"] for each in talk.of("mcpServer/elicitation/request")]
 
 
-def test_tools_that_appear_are_usable_from_the_next_request_on_behind_the_others(talk, table):
-    talk.configure(table("demo"))
+@pytest.mark.parametrize("era", ["--legacy", "--modern"])
+def test_tools_that_appear_are_usable_from_the_next_request_on_behind_the_others(talk, table, era):
+    talk.configure(table("demo", era))
 
     _, grown = talk.run((GROW, {}), ("mcp__demo__grown", {}))
 

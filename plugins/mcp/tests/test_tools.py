@@ -154,3 +154,13 @@ def test_what_a_server_logs_by_the_protocol_is_in_its_log(talk, table):
 
     log = (talk.home.path / "log" / "mcp" / "demo.log").read_text()
     assert 'warning plain: {"said": "beware"}' in log
+
+
+def test_an_answer_that_is_none_by_the_protocol_is_said_in_a_sentence(talk, table):
+    talk.configure(table("demo"))
+
+    (item,) = talk.run(("mcp__demo__nonsense", {}))
+
+    message = item["error"]["message"]
+    assert "'demo' answered the call of 'nonsense' with what is no answer" in message
+    assert "\n" not in message

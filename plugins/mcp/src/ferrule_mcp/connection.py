@@ -282,11 +282,26 @@ class Connection:
         """Stay until the end; what the server offers is read again where it says so."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._refresh)
+            group.start_soon(self._listen)
             if transport is None:
                 await anyio.sleep_forever()
             else:
                 self.failure = f"it ended with exit code {await transport.ended()}"
                 group.cancel_scope.cancel()
+
+    async def _listen(self) -> None:
+        """Have a server of the newest protocol say when its tools change; others do unasked."""
+        from mcp import MCPError
+        from mcp.client.subscriptions import SubscriptionLost, listen
+
+        if self.session.discover_result is None:
+            return
+        try:
+            async with listen(self.session, tools_list_changed=True) as changes:
+                async for _ in changes:
+                    self._note_change()
+        except (MCPError, SubscriptionLost, TimeoutError):
+            return  # it does not say so; the next start shows
 
     async def _refresh(self) -> None:
         from mcp import MCPError
@@ -314,10 +329,13 @@ class Connection:
         from mcp_types import ToolListChangedNotification
 
         if isinstance(message, ToolListChangedNotification):
-            if self._fresh.is_set():
-                self._fresh = anyio.Event()
-            self._stale.set()
+            self._note_change()
         await anyio.lowlevel.checkpoint()
+
+    def _note_change(self) -> None:
+        if self._fresh.is_set():
+            self._fresh = anyio.Event()
+        self._stale.set()
 
 
 def _load_library() -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     import mcp_types as types
+    from mcp import MCPError
     from mcp.shared.dispatcher import ProgressFnT
 
     from ferrule_hookspecs.plugins import Runtime
@@ -213,22 +214,15 @@ class Server:
                     allow_input_required=True,
                 )
             except MCPError as error:
-                if connection.has_lost_session:
-                    connection.give_up()
-                    await self._gone(connection)
-                    raise _SessionLostError(str(error)) from None
-                if not connection.is_gone:
-                    why = await connection.lacking() or f"{error} (error {error.code})"
-                    raise FerruleError(
-                        f"the MCP server {self.settings.name!r} refused the call of {tool!r}: {why}"
-                    ) from None
-                await self._gone(connection)
-                raise FerruleError(
-                    f"the MCP server {self.settings.name!r} ended during the call: "
-                    f"{connection.failure}; the next call starts it again"
-                ) from None
+                raise await self._refusal(connection, tool, error) from None
             except RuntimeError as error:  # the answer does not fit what the server promised
                 raise FerruleError(f"the MCP server {self.settings.name!r}: {error}") from None
+            except ValueError as error:  # pydantic's, which tells it over many lines
+                first = str(error).partition("\n")[0]
+                raise FerruleError(
+                    f"the MCP server {self.settings.name!r} answered the call of {tool!r} with "
+                    f"what is no answer by the protocol: {first}"
+                ) from None
             if isinstance(result, CallToolResult):
                 return result
             required = cast("InputRequiredResult", result)
@@ -237,6 +231,22 @@ class Server:
         raise FerruleError(
             f"the MCP server {self.settings.name!r} asked {_ROUND_LIMIT} times and gave no answer"
         )
+
+    async def _refusal(self, connection: Connection, tool: str, error: MCPError) -> FerruleError:
+        """Tell a server that refuses a call from one that is gone."""
+        name = self.settings.name
+        if connection.has_lost_session:
+            connection.give_up()
+            await self._gone(connection)
+            return _SessionLostError(str(error))
+        if connection.is_gone:
+            await self._gone(connection)
+            return FerruleError(
+                f"the MCP server {name!r} ended during the call: {connection.failure}; the next "
+                "call starts it again"
+            )
+        why = await connection.lacking() or f"{error} (error {error.code})"
+        return FerruleError(f"the MCP server {name!r} refused the call of {tool!r}: {why}")
 
     async def _responses(
         self, connection: Connection, required: types.InputRequiredResult

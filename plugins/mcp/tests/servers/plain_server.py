@@ -2,7 +2,8 @@
 
 Arguments: `--slow SECONDS` before it answers, `--garbage` between its lines, `--deaf`: no answers,
 `--starts FILE` appends a line at every start, `--ignore-end` does not end by itself, `--gate FILE`
-waits until the file is there, `--words FILE` describes the tool `write` by what the file says.
+waits until the file is there, `--words FILE` describes the tool `write` by what the file says,
+`--modern` knows the newest protocol only.
 """
 
 import json
@@ -25,7 +26,8 @@ def send(message):
 
 
 def text(said):
-    return {"content": [{"type": "text", "text": said}]}
+    content = [{"type": "text", "text": said}]
+    return {"content": content, "resultType": "complete"} if IS_MODERN else {"content": content}
 
 
 def tool(name, annotations=None, **properties):
@@ -34,6 +36,7 @@ def tool(name, annotations=None, **properties):
     return described | ({} if annotations is None else {"annotations": annotations})
 
 
+IS_MODERN = "--modern" in sys.argv
 READS = {"readOnlyHint": True}
 TOOLS = [
     tool("echo", READS, text={"type": "string"}),
@@ -41,6 +44,7 @@ TOOLS = [
     tool("add", {"destructiveHint": False, "openWorldHint": False}),
     *(tool(name, READS) for name in ("env", "crash", "hang", "huge", "image", "fail", "refuse")),
     *(tool(name, READS) for name in ("grow", "ask", "ask_url", "sample", "roots", "progress")),
+    tool("nonsense", READS),
     *(tool(name, READS) for name in ("child", "structured", "count", "log", "shrink", "alter")),
 ]
 if option("--words") and os.path.exists(option("--words")):
@@ -54,6 +58,9 @@ PROMPTS = [
     }
 ]
 waiting = {}
+listeners = []
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+MODERN = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
 
 def ask_client(method, params, request):
@@ -81,7 +88,9 @@ def call(request, name, arguments, token):
         return {**text("n is 1"), "structuredContent": {"n": 1}}
     if name == "grow":
         TOOLS.append(tool("grown", READS))
-        send({"method": "notifications/tools/list_changed"})
+        told = [{"params": {"_meta": {SUBSCRIPTION: each}}} for each in listeners] or [{}]
+        for each in told:
+            send({"method": "notifications/tools/list_changed", **each})
         return text("grown")
     if name == "shrink":
         TOOLS[:] = [each for each in TOOLS if each["name"] != "echo"]
@@ -98,6 +107,8 @@ def call(request, name, arguments, token):
         told = {"level": "warning", "logger": "plain", "data": {"said": "beware"}}
         send({"method": "notifications/message", "params": told})
         return text("logged")
+    if name == "nonsense":
+        return {"content": "not a list"}
     if name == "progress":
         for step in (1, 2):
             told = {"progressToken": token, "progress": step, "total": 2, "message": f"step {step}"}
@@ -142,6 +153,16 @@ def answer(message):
         if request in waiting:
             said = json.dumps(message.get("result", message.get("error")), sort_keys=True)
             send({"id": waiting.pop(request), "result": text(said)})
+    elif method == "initialize" and IS_MODERN:
+        send({"id": request, "error": {"code": -32601, "message": "method not found"}})
+    elif method == "server/discover":
+        capabilities = {"tools": {"listChanged": True}}
+        result = {"supportedVersions": ["2026-07-28"], "capabilities": capabilities}
+        send({"id": request, "result": result | MODERN})
+    elif method == "subscriptions/listen":
+        listeners.append(request)
+        honoured = {"notifications": params["notifications"], "_meta": {SUBSCRIPTION: request}}
+        send({"method": "notifications/subscriptions/acknowledged", "params": honoured})
     elif method == "initialize":
         info = {"name": "plain", "version": "1.0"}
         capabilities = {"tools": {"listChanged": True}, "resources": {}, "prompts": {}}
@@ -149,7 +170,8 @@ def answer(message):
         result = {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info}
         send({"id": request, "result": result})
     elif method == "tools/list":
-        send({"id": request, "result": {"tools": TOOLS}})
+        more = MODERN if IS_MODERN else {}
+        send({"id": request, "result": {"tools": TOOLS, **more}})
     elif method == "resources/list":
         send({"id": request, "result": {"resources": [{"uri": "plain://one", "name": "one"}]}})
     elif method == "resources/templates/list":
