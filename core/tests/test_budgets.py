@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernel_plugins.speech import DONE, call, say
 
+from ferrule_hookspecs.hooks import Continue
 from ferrule_hookspecs.models import ModelInfo, ModelPrices
 from ferrule_hookspecs.provider import Completed
 
@@ -71,6 +72,17 @@ def test_an_answer_that_needs_nothing_more_is_no_failure(bench, stage):
     bench.turn()
 
     assert status(bench) == "completed"
+
+
+def test_a_plugin_cannot_keep_a_turn_going_that_has_used_up_its_budget(bench, stage):
+    bench.configure("budgets.turn.tokens = 1000")
+    stage.hooks["ferrule_turn_stop"] = Continue("go on")
+    stage.turns.extend([[*say("done"), spends(1240)], [*say("never"), DONE]])
+
+    bench.turn()
+
+    assert len(stage.requests) == 1
+    assert failure(bench)["codexErrorInfo"] == "sessionBudgetExceeded"
 
 
 def test_every_call_is_answered_when_the_budget_ends_a_turn(bench, stage):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
 from ferrule_hookspecs.errors import FerruleError
@@ -97,21 +96,31 @@ class Clock:
         return self._seconds + (time.monotonic() - self._since if self._running else 0.0)
 
 
-@dataclass(slots=True)
 class Account:
-    """One budget and how much of it is used."""
+    """One budget and how much of it is used.
 
-    scope: Scope
-    limits: Limits
-    used: Used = NOTHING
-    clock: Clock = field(default_factory=Clock)
-    is_unmeasured: bool = False
-    _told: set[str] = field(default_factory=set[str])
+    Attributes:
+        scope: Whose it is.
+        limits: What may be spent.
+        used: What was.
+        clock: The time.
+    """
+
+    def __init__(
+        self, scope: Scope, limits: Limits, used: Used = NOTHING, clock: Clock | None = None
+    ) -> None:
+        """Begin with what was used before."""
+        self.scope = scope
+        self.limits = limits
+        self.used = used
+        self.clock = clock or Clock()
+        self._is_unmeasured = False
+        self._told: set[str] = set()
 
     def add(self, used: Used) -> None:
         """Count a response; one without tokens is one whose provider reports no usage."""
         self.used = self.used.plus(used)
-        self.is_unmeasured |= not used.tokens
+        self._is_unmeasured |= not used.tokens
 
     @property
     def remaining_s(self) -> float:
@@ -139,7 +148,7 @@ class Account:
     def excess(self) -> BudgetExceededError | None:
         """Say what is used up, or cannot be measured; None while there is something left."""
         limits = self.limits
-        if self.is_unmeasured and not (limits.tokens is None and limits.cost_usd is None):
+        if self._is_unmeasured and not (limits.tokens is None and limits.cost_usd is None):
             key = "cost_usd" if limits.tokens is None else "tokens"
             return BudgetExceededError(
                 f"`budgets.{self.scope}.{key}` cannot be kept: the model's provider reports no"
