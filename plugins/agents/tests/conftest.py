@@ -31,6 +31,13 @@ class Play:
     def __init__(self, home, server):
         self.home = home
         self.server = server
+        self.hooks = {}
+
+    def write_hooks(self):
+        """Write the hooks and trust them."""
+        (self.home.path / "hooks.json").write_text(json.dumps({"hooks": self.hooks}))
+        trusted = self.home.run("hooks", "trust", "--all")
+        assert trusted.returncode == 0, trusted.stderr
 
     def configure(self, **changes):
         self.home.configure(**{"top": "", **changes})

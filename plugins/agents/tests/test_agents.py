@@ -233,3 +233,26 @@ def test_agents_stand_apart_in_lists_of_threads(play, say):
     listed = play.home.run("threads", "list", "--json").stdout
     assert root in listed
     assert json.loads(play.answer("call_spawn"))["agent_id"] not in listed
+
+
+def test_hooks_of_agents_know_which_one_and_in_which_role(play, say):
+    for event in ("SubagentStart", "SubagentStop"):
+        hook = {"type": "command", "command": f"cat > {play.home.path}/{event}.told"}
+        play.hooks[event] = [{"matcher": "worker", "hooks": [hook]}]
+    play.write_hooks()
+    play.script(
+        [say.spawn("TASK-A", agent_type="worker")],
+        [say.wait()],
+        [say.text("ok")],
+        **{"TASK-A": [[say.text("my report")]]},
+    )
+    root = play.run().events[0]["thread_id"]
+
+    agent_id = json.loads(play.answer("call_spawn"))["agent_id"]
+    facts = {"session_id": root, "agent_id": agent_id, "agent_type": "worker"}
+    start, stop = (
+        json.loads((play.home.path / f"{event}.told").read_text()) for event in play.hooks
+    )
+    assert facts.items() <= start.items()
+    assert facts.items() <= stop.items()
+    assert stop["last_assistant_message"] == "my report"
