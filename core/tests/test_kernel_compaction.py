@@ -1,6 +1,7 @@
 """When a history is shortened, what always stays of it, and when it is left alone."""
 
 import json
+from pathlib import Path
 
 import pytest
 from kernel_plugins.speech import USAGE, call, say
@@ -242,6 +243,27 @@ def test_turns_that_are_taken_back_leave_the_ledger(bench, stage, ledger_after):
 
     bench.run(script, resume=thread)
     assert ledger_after(resume=thread) is None
+
+
+def test_a_goal_that_is_told_again_with_what_it_cost_is_one_entry(bench, stage, ledger_after):
+    bench.configure('compactor = "staged"')
+    goal = {"objective": "All green.", "status": "active", "tokensUsed": 0}
+
+    stage.turns.extend([note(), [*say("ok"), done(100)]])
+
+    async def script(session):
+        context = stage.hook_calls[0][1]["context"]
+        for used in (1, 2, 3):
+            params = {"threadId": "t", "turnId": None, "goal": {**goal, "tokensUsed": used}}
+            context.emit({"method": "thread/goal/updated", "params": params})
+        await bench.start(session)
+        await bench.until("turn/completed")
+
+    thread = bench.run(script).thread["id"]
+
+    assert ledger_after(resume=thread).count("- [active] All green.") == 1
+    rollout = Path(bench.of("thread/started")[0]["thread"]["path"]).read_text()
+    assert rollout.count('"kind":"goal"') == 1
 
 
 COMMAND = {"kind": "command", "status": "completed"}

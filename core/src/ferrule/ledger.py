@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 KIND: Final = "ledger"
 """Type of the event record that holds an entry."""
-_GOAL_SET: Final = "thread/goal/updated"
-_GOAL_CLEARED: Final = "thread/goal/cleared"
-_HEARD: Final = frozenset({"item/completed", "turn/plan/updated", _GOAL_SET, _GOAL_CLEARED})
+_HEARD: Final = frozenset(
+    {"item/completed", "turn/plan/updated", "thread/goal/updated", "thread/goal/cleared"}
+)
 _HASHED_BYTES: Final = 8 * 1024 * 1024
 _HASHING_S: Final = 5.0
 _LONGEST_TEXT: Final = 400
@@ -101,9 +101,16 @@ class Ledger:
         if parts.compactor is None:  # nobody will ask for it
             return
         for entry in (entry for event in heard for entry in _entries(event, parts)):
-            if entry["kind"] != "file" or entry["how"] == "deleted" or await _hash(entry, parts):
+            if await self._is_news(entry, parts):
                 self.entries.append(entry)
                 parts.recorder.record("event_msg", {"type": KIND, "entry": entry})
+
+    async def _is_news(self, entry: Entry, parts: SessionParts) -> bool:
+        if entry["kind"] == "goal":  # it is told again with all that is spent on it
+            return entry != goal_of(self.entries)
+        if entry["kind"] == "file" and entry["how"] != "deleted":
+            return await _hash(entry, parts)
+        return True
 
 
 def stored_entries(records: Iterable[RolloutRecord]) -> list[Entry]:
@@ -128,18 +135,18 @@ def stored_entries(records: Iterable[RolloutRecord]) -> list[Entry]:
 
 
 def _entries(event: Event, parts: SessionParts) -> list[Entry]:
-    method = str(event["method"])
-    if method in (_GOAL_SET, _GOAL_CLEARED):
-        return [_goal(cast("Mapping[str, object]", event["params"]).get("goal"))]
-    if event["method"] == "turn/plan/updated":
-        return [{"kind": "plan", "steps": event["params"]["plan"]}]
-    return _of_item(event["params"]["item"], parts) if event["method"] == "item/completed" else []
-
-
-def _goal(goal: object) -> GoalEntry:
-    facts = cast("Mapping[str, object]", goal or {})
-    status = str(facts.get("status") or "")
-    return {"kind": "goal", "text": str(facts.get("objective") or ""), "status": status}
+    match event["method"]:
+        case "item/completed":
+            return _of_item(event["params"]["item"], parts)
+        case "turn/plan/updated":
+            return [{"kind": "plan", "steps": event["params"]["plan"]}]
+        case "thread/goal/updated":
+            goal = event["params"]["goal"]
+            return [{"kind": "goal", "text": goal["objective"], "status": goal["status"]}]
+        case "thread/goal/cleared":
+            return [{"kind": "goal", "text": "", "status": ""}]
+        case _:
+            return []
 
 
 def _of_item(item: ThreadItem, parts: SessionParts) -> list[Entry]:
@@ -233,6 +240,11 @@ async def _hash(entry: FileEntry, parts: SessionParts) -> bool:
     except FerruleError:  # the ledger then says less; what reads the file will say why
         pass
     return entry["hash"] is not None or entry["how"] != "read"
+
+
+def goal_of(entries: Sequence[Entry]) -> GoalEntry | None:
+    """Return the goal as it was last told of."""
+    return next((each for each in reversed(entries) if each["kind"] == "goal"), None)
 
 
 def plan_of(entries: Sequence[Entry]) -> Sequence[PlanStep]:

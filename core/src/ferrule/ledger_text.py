@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ferrule.context import message
-from ferrule.ledger import plan_of
+from ferrule.ledger import goal_of, plan_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -89,7 +89,7 @@ def _constraints(user_texts: Iterable[str]) -> _Section:
 
 
 def _goal(entries: Sequence[Entry]) -> _Section:
-    goal = next((each for each in reversed(entries) if each["kind"] == "goal"), None)
+    goal = goal_of(entries)
     is_open = goal is not None and goal["status"] not in ("", "complete")
     lines = [f"- [{goal['status']}] {goal['text']}"] if goal and is_open else []
     return _Section("Goal", lines, [False] * len(lines))
