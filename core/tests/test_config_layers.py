@@ -172,6 +172,12 @@ def test_paths_are_relative_to_their_file_and_options_to_the_working_directory(s
     assert config.get("sandbox_workspace_write.writable_roots") == expected
 
 
+def test_what_a_caller_hands_over_stays_as_it_is(setup):
+    flags = {"sandbox_workspace_write": {"writable_roots": ["out"]}}
+    setup.load(flags=flags)
+    assert flags == {"sandbox_workspace_write": {"writable_roots": ["out"]}}
+
+
 def test_an_unreadable_file_is_an_error(setup):
     (setup.home / "config.toml").mkdir()
     with pytest.raises(ConfigError, match=r"config.toml: the configuration cannot be read"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from ferrule.config.layers import Layer, layer_with_paths
@@ -51,5 +52,6 @@ def flag_layer(flags: Mapping[str, object], base: Path) -> Layer:
     """
     values: Table = {}
     for key, value in flags.items():
-        place(values, key_path(key), value)
+        # Paths in it are made absolute in place, and the caller's own tables stay as they are.
+        place(values, key_path(key), deepcopy(value))
     return layer_with_paths(Layer("flag", values, source="command-line flag"), base)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from ferrule_hookspecs.errors import ToolArgumentError
@@ -76,7 +75,7 @@ def _check_value(tool: str, name: str, value: object, wanted: Mapping[str, Any])
 
 def start_of(arguments: Mapping[str, object]) -> Start:
     """Read the checked arguments of `codex`; of two ways to say one thing the argument's counts."""
-    flags = deepcopy(cast("dict[str, object]", arguments.get("config") or {}))
+    flags = dict(cast("dict[str, object]", arguments.get("config") or {}))
     for name, key in _FLAGS.items():
         if name in arguments:
             flags[key] = arguments[name]
