@@ -10,6 +10,7 @@ from kernel_plugins.speech import DONE, call, say
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.services import ChildOptions
 from ferrule_hookspecs.store import ThreadFilter
+from ferrule_hookspecs.tools import Tool, ToolResult
 
 
 class Child:
@@ -346,6 +347,28 @@ def test_tools_can_be_kept_from_a_child_and_from_all_below_it(bench, stage, pare
     assert "note" not in offered
     assert "touch" in offered
     assert not stage.ran
+
+
+class Late(Tool):
+    """A tool that comes while sessions are open."""
+
+    async def run(self, call, context):
+        return ToolResult("ran")
+
+
+def test_tools_that_come_late_are_no_way_around_that(bench, stage, parent):
+    late = type("Early", (Late,), {"name": "early"}), type("Later", (Late,), {"name": "later"})
+
+    async def act(session, start):
+        contexts = [a["context"] for n, a in stage.hook_calls if n == "ferrule_session_start"]
+        early, later = (each(contexts[0]) for each in late)
+        assert contexts[0].services.offer_tools([early]) == ["early"]
+        child = services_of(stage, await start())
+        barred = services_of(stage, await start(hidden_tools={"early"}))
+        assert child.offer_tools([early, later]) == ["early"]
+        assert barred.offer_tools([early]) == []
+
+    parent(act)
 
 
 def test_a_child_may_begin_with_a_copy_of_the_conversation(bench, stage, parent):

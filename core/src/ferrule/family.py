@@ -57,8 +57,11 @@ class Kin:
 
     def tools(self, found: Mapping[str, Tool]) -> dict[str, Tool]:
         """The tools it has: those of its parent, less what is hidden from it."""
-        theirs, hidden = self.parent.parts.tools, set(self.options.hidden_tools)
-        return {name: tool for name, tool in found.items() if name in theirs and name not in hidden}
+        return {name: tool for name, tool in found.items() if self.shares(name)}
+
+    def shares(self, name: str) -> bool:
+        """Whether the parent has a tool and lets it have it."""
+        return name in self.parent.parts.tools and name not in self.options.hidden_tools
 
 
 class Family:
@@ -104,6 +107,10 @@ class Family:
         if self._kin is not None:
             return self._kin.parent.user_texts
         return tuple(self._conversation.user_texts)
+
+    def may_have(self, tool: str) -> bool:
+        """Whether the session may have a tool; one that works for another has none of its own."""
+        return self._kin is None or self._kin.shares(tool)
 
     def begin(self) -> None:
         """The session runs: from now on its parent ends it."""

@@ -26,11 +26,18 @@ def add_tools(parts: SessionParts, tools: Sequence[Tool]) -> Sequence[str]:
         taken = tool.name in parts.tools or tool.name in added
         if taken or distribution_of(TOOL_GROUP, tool.name) is not None:
             parts.recorder.warning(f"the tool {tool.name!r} is left out, as the name is taken")
+        elif _is_barred(parts, tool.name):
+            continue
         elif not _is_switched_off(parts, tool.name) and _is_willing(parts, tool):
             added[tool.name] = tool
     if added:
         parts.tools = {**parts.tools, **added}
     return list(added)
+
+
+def _is_barred(parts: SessionParts, name: str) -> bool:
+    """Whether the thread that this one works for has no such tool, or hides it from this one."""
+    return parts.family is not None and not parts.family.may_have(name)
 
 
 def _is_switched_off(parts: SessionParts, name: str) -> bool:
