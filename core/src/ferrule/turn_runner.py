@@ -179,7 +179,9 @@ class TurnRunner:
         """Run the turn; returns how it failed, if it did."""
         try:
             self._parts.recorder.turn_started(turn.as_turn())
-            await tell_changes(self._parts, self._conversation, turn.turn_id)
+            # An interrupt waits this moment: else the input, which comes behind it, would be gone.
+            with anyio.CancelScope(shield=True):
+                await tell_changes(self._parts, self._conversation, turn.turn_id)
             if job.refusal is not None:
                 raise job.refusal
             await keep_files(self._parts, turn.turn_id)
