@@ -18,7 +18,9 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 from ferrule_hookspecs.tool_finding import DeferredTool
 from ferrule_hookspecs.tools import FunctionSchema, ToolNamespace
@@ -155,7 +157,9 @@ def measure_search(options: argparse.Namespace) -> None:
     tools = [
         DeferredTool(
             FunctionSchema(
-                f"mcp__many__{each['name']}", str(each["description"]), each["inputSchema"]
+                f"mcp__many__{each['name']}",
+                str(each["description"]),
+                cast("Mapping[str, object]", each["inputSchema"]),
             ),
             space,
         )
