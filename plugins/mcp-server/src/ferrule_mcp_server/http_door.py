@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import anyio
-import uvicorn
 from mcp.server.streamable_http import LAST_EVENT_ID_HEADER, MCP_SESSION_ID_HEADER
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
@@ -16,11 +14,11 @@ from starlette.responses import PlainTextResponse
 
 from ferrule_gate.gate import GUARD_KEYS, Knock, make_gate
 from ferrule_gate.place import listen, parse_place
+from ferrule_gate.web_server import WebServer
 from ferrule_mcp_server.event_store import RecentEvents
 
 if TYPE_CHECKING:
-    import socket
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Mapping
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
 
 PATH: Final = "/mcp"
 _TABLE: Final = "transports.http"
-_GRACE_S: Final = 2
-_IDLE_SOCKET_S: Final = 30
 _MOST_SESSIONS: Final = 64
 _MOST_SOCKETS: Final = 512
 _HEADERS: Final = (
@@ -64,7 +60,10 @@ async def serve_http(
     with listener:
         sessions = _Sessions(server.protocol, max_sessions=_MOST_SESSIONS)
         async with sessions.run(), anyio.create_task_group() as group:
-            web = _WebServer(_settings(_for_pages(_Entrance(sessions.handle_request, gate), gate)))
+            web = WebServer(
+                _for_pages(_Entrance(sessions.handle_request, gate), gate),
+                most_sockets=_MOST_SOCKETS,
+            )
             group.start_soon(web.run_shielded, listener)
             try:
                 await web.is_up.wait()
@@ -85,27 +84,6 @@ class _Sessions(StreamableHTTPSessionManager):
     @event_store.setter
     def event_store(self, value: object) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Take nothing: each session has its own."""
-
-
-class _WebServer(uvicorn.Server):
-    """The library's, which leaves signals to the host and says when it is up."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.is_up = anyio.Event()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.is_up.set()
-
-    async def run_shielded(self, listener: socket.socket) -> None:
-        """Serve until `should_exit` is set: cancelling it would leave sockets open."""
-        with anyio.CancelScope(shield=True):
-            await self.serve([listener])
 
 
 class _Entrance:
@@ -146,22 +124,4 @@ def _for_pages(app: ASGIApp, gate: Gate) -> ASGIApp:
         allow_methods=("GET", "POST", "DELETE"),
         allow_headers=_HEADERS,
         expose_headers=(MCP_SESSION_ID_HEADER,),
-    )
-
-
-def _settings(app: Any) -> uvicorn.Config:  # noqa: ANN401 -- two spellings of ASGI
-    return uvicorn.Config(
-        app,
-        http="h11",
-        ws="none",
-        lifespan="off",
-        interface="asgi3",
-        log_config=None,
-        log_level="error",
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        limit_concurrency=_MOST_SOCKETS,
-        timeout_keep_alive=_IDLE_SOCKET_S,
-        timeout_graceful_shutdown=_GRACE_S,
     )
