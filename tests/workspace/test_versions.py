@@ -78,7 +78,7 @@ def test_the_whole_set_has_every_member():
     ids=lambda path: path.name,
 )
 def test_a_plugin_depends_on_the_contract_and_no_other_part(folder):
-    names = [re.split("[[~>=<]", line)[0] for line in project(folder)["dependencies"]]
+    names = [re.split(r"[\[~>=<]", line)[0] for line in project(folder)["dependencies"]]
 
     assert {name for name in names if name.startswith("ferrule")} - LIBRARIES == {
         "ferrule-hookspecs"
