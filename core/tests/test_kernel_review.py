@@ -8,6 +8,9 @@ from kernel_plugins.speech import DONE, USAGE, call, say
 
 from ferrule_hookspecs.change_review import ReviewResult, ReviewTask
 from ferrule_hookspecs.errors import FerruleError, ProviderError
+from ferrule_hookspecs.hooks import ContextUpdate
+from ferrule_hookspecs.models import ModelInfo, ModelPrices
+from ferrule_hookspecs.provider import Completed, ModelRequest
 
 ALONE = 'plugins.disabled = ["review"]\n'
 TARGET = {"type": "uncommittedChanges"}
@@ -437,3 +440,54 @@ def test_a_review_is_taken_back_like_any_turn(bench, stage):
     assert "remember this" in sent
     assert "read: raw" not in sent
     assert not any("review_of_changes" in text for text in sent)
+
+
+def test_what_plugins_say_of_the_project_stays_away_after_a_compaction_too(review, bench, stage):
+    bench.configure(ALONE + 'compactor = "staged"')
+    full = ProviderError("too long", retryable=False, kind="contextWindowExceeded")
+    stage.turns.extend([[call("note", '{"text": "x"}'), DONE], [full], [*say("raw"), DONE]])
+    stage.hooks["ferrule_context_updates"] = lambda context, told: (
+        [] if told.get("rules") else [ContextUpdate("rules", "1", "RULES OF THE PROJECT", "user")]
+    )
+
+    review()
+
+    assert "compacted: overflow" in texts(stage.requests[-1])
+    assert not any("RULES" in text for request in stage.requests for text in texts(request))
+
+
+def test_what_is_asked_of_a_model_beside_a_review_counts_once(review, bench, stage):
+    bench.configure(ALONE + "budgets.turn.tokens = 500")
+    bench.set_key("approval_policy", '"on-request"')
+    stage.hooks["ferrule_review_task"] = TASK._replace(tools=("touch",))
+
+    async def decide(request, context):
+        stage.turns.appendleft([*say("fine"), Completed("r", {**USAGE, "totalTokens": 300})])
+        asked = ModelRequest("review", request.turn_id, "small", (), (), kind="review")
+        async for _ in context.provider("").stream(asked):
+            pass
+        return "decline"
+
+    stage.reviews.append(decide)
+    outside = json.dumps({"path": str(bench.folder / "outside.txt"), "escalate": True})
+    few = Completed("r", {**USAGE, "totalTokens": 10})
+    stage.turns.extend([[call("touch", outside), few], [*say("raw"), few]])
+
+    review()
+
+    (ended,) = bench.of("turn/completed")
+    assert ended["turn"]["status"] == "completed"
+
+
+def test_a_budget_of_money_binds_the_model_that_reviews(review, bench, stage):
+    bench.configure(ALONE + "budgets.turn.cost_usd = 1.0")
+    known = ModelInfo("test-model", prices=ModelPrices(1, 1))
+    stage.hooks["ferrule_models"] = lambda context, model: [known]
+    stage.hooks["ferrule_review_task"] = TASK._replace(model="strict-model")
+    stage.turns.append([*say("raw"), DONE])
+
+    review()
+
+    assert stage.requests == []
+    (ended,) = bench.of("turn/completed")
+    assert "no price is known for the model 'strict-model'" in ended["turn"]["error"]["message"]

@@ -80,6 +80,8 @@ async def tell_changes(parts: SessionParts, conversation: Conversation, turn_id:
 
 async def tell_again(parts: SessionParts, conversation: Conversation, turn_id: str) -> None:
     """After a compaction, which may drop notes: tell what differs from the thread's beginning."""
+    if not conversation.hears_changes:
+        return
     conversation.told = conversation.first_told
     await tell_changes(parts, conversation, turn_id)
 

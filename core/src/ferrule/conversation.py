@@ -9,7 +9,7 @@ import base64
 import os
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from ferrule.call_parsing import output_item
 from ferrule.gauge import Gauge, stored_gauge
@@ -45,7 +45,10 @@ class Conversation:
         prefix_length: How many items at the beginning are never rewritten.
         ledger: What was done.
         gauge: How full the context is.
+        hears_changes: Whether the model is told what changes around the thread.
     """
+
+    hears_changes: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -63,5 +63,16 @@ class MeteredProvider:
 def metered(
     parts: SessionParts, opened: Callable[[str], ModelProvider]
 ) -> Callable[[str], ModelProvider]:
-    """Have every provider that is opened by its name count for the session."""
-    return lambda name: MeteredProvider(parts, name, opened(name))
+    """Have every provider that is opened by its name count for the session, and count once."""
+    return opened if isinstance(opened, _Metering) else _Metering(parts, opened)
+
+
+class _Metering:
+    """Opens providers that count; a copy of the session's parts, as for a review, keeps it."""
+
+    def __init__(self, parts: SessionParts, opened: Callable[[str], ModelProvider]) -> None:
+        self._parts = parts
+        self._opened = opened
+
+    def __call__(self, name: str) -> ModelProvider:
+        return MeteredProvider(self._parts, name, self._opened(name))

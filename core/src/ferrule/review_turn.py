@@ -131,8 +131,11 @@ class ReviewTurn:
 class _ReviewConversation(Conversation):
     """The reviewing model's side: what the user asked for becomes the task's own prompt.
 
-    The prompt may hold text of strangers, so that only the label counts as the user's words.
+    The prompt may hold text of strangers, so that only the label counts as the user's words. What
+    plugins say of the project, such as its AGENTS.md, is kept away: it may be what is reviewed.
     """
+
+    hears_changes = False
 
     def __init__(self, recorder: AsideRecorder, review: Review) -> None:
         super().__init__(recorder, told=turn_context(review.settings))

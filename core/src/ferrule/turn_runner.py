@@ -185,7 +185,9 @@ class TurnRunner:
             if job.refusal is not None:
                 raise job.refusal
             await keep_files(self._parts, turn.turn_id)
-            budgets = self._parts.budgets.turn(self._parts, job.budget)
+            # A review may ask another model, whose price counts.
+            parts = self._parts if self._review is None else self._review.parts
+            budgets = parts.budgets.turn(parts, job.budget)
             async with budgets, anyio.create_task_group() as beside:
                 self._beside = beside
                 if job.command is not None:
