@@ -95,6 +95,37 @@ def test_input_that_an_interrupted_turn_did_not_take_is_told(bench, stage):
     assert "'second'" in bench.of("warning")[0]["message"]
 
 
+def test_steered_input_is_told_where_an_interrupt_comes_while_plugins_look_at_it(bench, stage):
+    stage.turns.append([call("note"), DONE])
+
+    async def script(session):
+        asked, steered, looking = anyio.Event(), anyio.Event(), anyio.Event()
+
+        async def before(request, turn):
+            asked.set()
+            await steered.wait()
+
+        async def look(prompt, turn):
+            if prompt[0]["text"] == "second":
+                looking.set()
+                await anyio.sleep_forever()
+
+        stage.hooks |= {"ferrule_request_before": before, "ferrule_prompt_submit": look}
+        await bench.start(session, "first")
+        await asked.wait()
+        await bench.start(session, "second")
+        await anyio.wait_all_tasks_blocked()
+        steered.set()
+        await looking.wait()
+        await submit(session, "turn/interrupt", turnId="")
+        await bench.until("turn/completed")
+
+    bench.run(script)
+
+    assert statuses(bench) == ["interrupted"]
+    assert "'second'" in bench.of("warning")[0]["message"]
+
+
 def test_input_during_a_compaction_replaces_it(bench, stage):
     bench.configure('compactor = "staged"')
     stage.turns.append([*say("ok"), DONE])

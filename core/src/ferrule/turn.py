@@ -214,8 +214,10 @@ class TurnLoop:
         self._take_injected()
         taken = False
         while self._steered:
+            given = self._steered.popleft()
+            self.expect(given)  # else it would be gone where an interrupt comes meanwhile
             try:
-                await self._take_input(self._steered.popleft())
+                await self._take_input(given)
                 taken = True
             except PromptBlockedError as error:
                 self._parts.recorder.warning(str(error))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import isawaitable
+
 from ferrule_hookspecs import hookimpl
 from kernel_plugins import stage
 
@@ -96,7 +98,8 @@ def ferrule_session_end(context, reason):
 
 @hookimpl
 async def ferrule_prompt_submit(prompt, turn):
-    return _called("ferrule_prompt_submit", prompt=prompt, turn=turn)
+    answer = _called("ferrule_prompt_submit", prompt=prompt, turn=turn)
+    return await answer if isawaitable(answer) else answer
 
 
 @hookimpl
