@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import anyio
 import pytest
 from kernel_plugins.speech import USAGE, call, say
 
@@ -11,6 +12,7 @@ from ferrule.ledger_text import ledger_message
 from ferrule_hookspecs.errors import ProviderError
 from ferrule_hookspecs.models import ModelInfo
 from ferrule_hookspecs.provider import Completed
+from ferrule_hookspecs.sandbox import FileStat
 
 LIMIT = 'compactor = "staged"\nmodel_auto_compact_token_limit = 1000'
 OVERFLOW = ProviderError("too long", kind="contextWindowExceeded")
@@ -264,6 +266,49 @@ def test_a_goal_that_is_told_again_with_what_it_cost_is_one_entry(bench, stage, 
     assert ledger_after(resume=thread).count("- [active] All green.") == 1
     rollout = Path(bench.of("thread/started")[0]["thread"]["path"]).read_text()
     assert rollout.count('"kind":"goal"') == 1
+
+
+class SlowFiles:
+    """Files of which the first look never ends."""
+
+    def __init__(self):
+        self.looks = 0
+        self.looking = anyio.Event()
+
+    async def stat(self, path):
+        self.looks += 1
+        if self.looks == 1:
+            self.looking.set()
+            await anyio.sleep_forever()
+        return FileStat("file", 3, 0o644)
+
+    async def read(self, path, *, limit=None):
+        return b"abc"
+
+
+@pytest.mark.parametrize("calls", [["wait"], ["note"], ["note", "wait"]], ids="-".join)
+def test_what_an_interrupt_cuts_short_is_in_the_ledger(bench, stage, ledger_after, calls):
+    bench.configure('compactor = "staged"')
+    path = json.dumps({"path": "/w/a"})
+    stage.turns.append([*(call(name, path, name) for name in calls), done(100)])
+
+    async def script(session):
+        files = stage.hooks["files"] = SlowFiles()
+        began = anyio.Event()
+        stage.waiting.append(began)
+        await bench.start(session)
+        if "note" in calls:
+            await files.looking.wait()
+        if "wait" in calls:
+            await began.wait()
+        await bench.perform(session, "turn/interrupt", turnId="")
+        await bench.until("turn/completed")
+
+    thread = bench.run(script).thread["id"]
+
+    ledger = ledger_after(resume=thread)
+    assert ("- /w/a: read (sha256 " in ledger) == ("note" in calls)
+    assert ("- failed: wait " in ledger) == ("wait" in calls)
 
 
 COMMAND = {"kind": "command", "status": "completed"}

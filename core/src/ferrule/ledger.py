@@ -89,6 +89,7 @@ class Ledger:
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self.entries: list[Entry] = list(entries)
         self._heard: list[Event] = []
+        self._pending: list[Entry] = []
 
     def hear(self, event: Event) -> None:
         """Take note of an event; it is entered with `settle`."""
@@ -96,12 +97,21 @@ class Ledger:
             self._heard.append(event)
 
     async def settle(self, parts: SessionParts) -> None:
-        """Enter what was heard, files with what they hold now."""
+        """Enter what was heard, files with what they hold now.
+
+        What it does not come to, because it was cancelled, is entered the next time.
+        """
         heard, self._heard = self._heard, []
         if parts.compactor is None:  # nobody will ask for it
             return
-        for entry in (entry for event in heard for entry in _entries(event, parts)):
-            if await self._is_news(entry, parts):
+        self._pending += [entry for event in heard for entry in _entries(event, parts)]
+        while self._pending:
+            entry = self._pending[0]
+            is_news = await self._is_news(entry, parts)
+            if not self._pending or self._pending[0] is not entry:
+                continue  # a call that ended meanwhile has entered it
+            del self._pending[0]
+            if is_news:
                 self.entries.append(entry)
                 parts.recorder.record("event_msg", {"type": KIND, "entry": entry})
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.threads import TokenUsage, Turn, TurnError
 
 _STOP_HOOK_CAP: Final = 8
+_SETTLING_S: Final = 5.0
 _INTERRUPTED_NOTE: Final = (
     "<turn_interrupted>\nThe previous turn was interrupted before it was finished. Calls that were"
     " running were ended; they may have had part of their effect. Look before you repeat them.\n"
@@ -166,6 +167,8 @@ class TurnLoop:
         for item in recorder.open_items():
             recorder.item_completed(ended_item(item, "failed", "aborted"))
         await self._diff.update()
+        with anyio.move_on_after(_SETTLING_S):  # what was cut short is in the ledger, too
+            await self._conversation.ledger.settle(self._parts)
         turn = self.as_turn(status, error)
         await recorder.turn_completed(turn, self.last_message)
         await self._parts.hooks.observe("ferrule_turn_end", turn=self._info, outcome=turn)

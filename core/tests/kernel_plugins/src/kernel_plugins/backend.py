@@ -28,7 +28,7 @@ class StagedBackend:
         return None
 
     def files(self, policy):
-        return None
+        return stage.hooks.get("files")
 
     async def aclose(self) -> None:
         return None
