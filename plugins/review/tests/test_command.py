@@ -54,6 +54,16 @@ def test_the_findings_as_json_on_stdout_and_in_a_file(
     assert json.loads((ferrule_home.workspace / "found.json").read_text()) == ANSWER
 
 
+def test_what_has_no_utf8_form_costs_no_result(run_ferrule, model_server, ferrule_home, changed):
+    model_server.play([[message(json.dumps({**ANSWER, "overall_explanation": "a\ud83d bug"}))]])
+
+    run = run_ferrule("review", "-o", "found.json")
+
+    assert (run.returncode, run.stdout) == (0, SHOWN.replace("one bug", "a? bug"))
+    found = json.loads((ferrule_home.workspace / "found.json").read_text())
+    assert found["findings"] == [FINDING]
+
+
 def test_the_last_line_says_how_to_go_on(run_ferrule, model_server, changed):
     model_server.play([[message(ANSWER_TEXT)], [message("mended")]])
     run = run_ferrule("review", "look at the locks", "-m", "strict")

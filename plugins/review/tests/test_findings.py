@@ -91,3 +91,9 @@ def test_what_can_be_read_of_a_bad_answer_is_kept():
     assert place == {"absolute_file_path": "", "line_range": {"start": 5, "end": 5}}
     assert result.findings["overall_confidence_score"] == 0.0
     json.dumps(result.findings, allow_nan=False)
+
+
+def test_a_score_beyond_all_bounds_costs_no_finding():
+    answer = json.dumps({**ANSWER, "overall_confidence_score": 10**400})
+
+    assert read_answer(answer).findings == {**ANSWER, "overall_confidence_score": 1.0}

@@ -1,8 +1,10 @@
 """What is put before the model of what is not committed, in every state a repository can be in."""
 
 import os
+import shutil
 import subprocess
 import time
+from pathlib import Path
 
 
 def test_staged_unstaged_and_untracked_changes_are_told_apart(checkout):
@@ -177,7 +179,7 @@ def test_from_a_folder_inside_the_repository_all_of_it_is_reviewed(checkout):
 
 def test_a_submodule_whose_commit_changed(checkout, tmp_path):
     library = tmp_path / "library"
-    subprocess.run(["git", "init", "-q", str(library)], check=True)
+    subprocess.run(["git", "init", "-q", str(library)], env=checkout.environ, check=True)
     inside = type(checkout)(library, checkout.home)
     inside.commit("one", l__py="1\n")
     checkout.git("submodule", "add", "-q", str(library), "lib")
@@ -195,13 +197,46 @@ def test_a_submodule_whose_commit_changed(checkout, tmp_path):
 
 def test_a_repository_inside_the_working_tree_is_named_and_not_looked_into(checkout):
     nested = checkout.folder / "nested"
-    subprocess.run(["git", "init", "-q", str(nested)], check=True)
+    subprocess.run(["git", "init", "-q", str(nested)], env=checkout.environ, check=True)
     type(checkout)(nested, checkout.home).commit("inner", i__py="secret\n")
 
     prompt = checkout.uncommitted()
 
     assert "- nested/" in prompt
     assert "secret" not in prompt
+
+
+def test_names_of_repositories_inside_stay_in_their_lines_and_can_be_sent(checkout):
+    nested = Path(os.fsdecode(os.fsencode(checkout.folder) + b"/a\nb\xff"))
+    nested.mkdir()
+    inner = type(checkout)(nested, checkout.home)
+    inner.git("init", "-q")
+    inner.commit("inner", i__py="1\n")
+
+    prompt = checkout.uncommitted()
+
+    assert r"- 'a\nb\udcff/'" in prompt
+    prompt.encode()
+
+
+def test_an_untracked_file_that_goes_meanwhile_hides_no_others(checkout, tmp_path):
+    checkout.write("gone.py", "g = 1\n")
+    checkout.write("new.py", "n = 1\n")
+    real = shutil.which("git")
+    tricks = tmp_path / "bin" / "git"
+    tricks.parent.mkdir()
+    tricks.write_text(
+        f'#!/bin/sh\n{real} "$@"; code=$?\n'
+        'case "$*" in *ls-files*) rm -f gone.py ;; esac\nexit $code\n'
+    )
+    tricks.chmod(0o755)
+    checkout.environ["PATH"] = f"{tricks.parent}:{checkout.environ['PATH']}"
+
+    prompt = checkout.uncommitted()
+
+    assert not (checkout.folder / "gone.py").exists()
+    assert "They are not shown here, for `git add` failed" in prompt
+    assert "git status --short" in prompt
 
 
 def test_names_that_would_break_a_line_stay_in_theirs(checkout):

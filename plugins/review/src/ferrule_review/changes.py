@@ -97,16 +97,20 @@ def _names(changes: Sequence[Change]) -> list[str]:
 
 def _shown(change: Change) -> str:
     """Return the names of a file in one line."""
-    return " -> ".join(
-        path.encode(errors="backslashreplace").decode() if path.isprintable() else ascii(path)
-        for path in change.paths
-    )
+    return " -> ".join(_one_line(path) for path in change.paths)
+
+
+def _one_line(path: str) -> str:
+    return path if path.isprintable() else ascii(path)
 
 
 def _nested(folders: Sequence[str]) -> Changes | None:
     if not folders:
         return None
-    lines = ["Repositories of their own, which are not looked into:", *(f"- {f}" for f in folders)]
+    lines = [
+        "Repositories of their own, which are not looked into:",
+        *(f"- {_one_line(f)}" for f in folders),
+    ]
     return Changes("\n".join(lines), is_whole=True)
 
 

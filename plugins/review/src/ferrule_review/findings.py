@@ -109,4 +109,4 @@ def _priority(value: object) -> int | None:
 def _score(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0.0
-    return min(max(float(value), 0.0), 1.0) if value == value else 0.0  # NaN equals nothing
+    return float(min(max(value, 0), 1)) if value == value else 0.0  # NaN equals nothing

@@ -89,8 +89,10 @@ async def _review(kernel: Kernel, arguments: Arguments, config: Config) -> None:
     as_json = json.dumps(findings, ensure_ascii=False, indent=2) + "\n"
     if arguments.output is not None:
         _write(arguments.output, as_json)
-    sys.stdout.write(as_json if arguments.json else f"{text}\n")
-    sys.stdout.flush()
+    shown = as_json if arguments.json else f"{text}\n"
+    # A lone surrogate may come from a model's JSON and has no UTF-8 form.
+    sys.stdout.buffer.write(shown.encode(errors="replace"))
+    sys.stdout.buffer.flush()
     _tell(f'to have it mended: ferrule exec resume {session.thread["id"]} "mend the findings"')
 
 

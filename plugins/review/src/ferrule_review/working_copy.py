@@ -85,7 +85,7 @@ class WorkingCopy:
                 "--pathspec-file-nul",
             )
             literal = b"\0".join(b":(top,literal)" + name for name in files)
-            await self._git.ask(*words, given=literal)
+            await self._git.tell(*words, given=literal)  # one that is gone would cost the others
         return [_text(name) for name in found if name.endswith(b"/")]
 
     async def changes(self, comparison: Comparison) -> list[Change]:
