@@ -1,8 +1,10 @@
 """What servers ask: of the user, of the model, about the workspace."""
 
 import json
+from math import inf
 
 import anyio
+import pytest
 
 NAME = {"action": "accept", "content": {"name": "Ada", "greeting": "hi"}}
 
@@ -64,14 +66,60 @@ def test_an_answer_that_is_none_declines(talk, table):
     assert said(item) == {"action": "decline"}
 
 
+@pytest.mark.slow
 def test_the_time_a_person_takes_is_not_the_calls(talk, table):
-    talk.configure(table("demo", tool_timeout_sec=1))
+    talk.configure(table("demo", tool_timeout_sec=10))
     talk.answers["form"] = NAME
-    talk.pause_s = 1.5
+    talk.pause_s = 11
 
     (item,) = talk.run(("mcp__demo__ask", {}))
 
     assert said(item) == NAME
+
+
+def test_a_call_that_asks_twice_at_once_has_the_rest_of_its_time_afterwards():
+    from ferrule_mcp.questions import Caller
+
+    async def main():
+        caller = Caller("thread", "turn", None)
+        caller.scope.deadline = anyio.current_time() + 1000
+        first, second = caller.asking(), caller.asking()
+        for each in (first, second):
+            each.__enter__()
+        assert caller.scope.deadline == inf
+        second.__exit__(None, None, None)
+        assert caller.scope.deadline == inf
+        first.__exit__(None, None, None)
+        assert caller.scope.deadline <= anyio.current_time() + 1000
+
+    anyio.run(main)
+
+
+def test_a_question_ends_with_the_turn_that_is_interrupted(talk, table):
+    talk.configure(table("demo"))
+    talk.play(("mcp__demo__ask", {}))
+
+    async def main(kernel):
+        session = await talk.open(kernel)
+        thread_id = session.thread["id"]
+        content = [{"type": "text", "text": "go"}]
+        await session.submit(op("turn/start", threadId=thread_id, input=content))
+        await talk.heard(session, "mcpServer/elicitation/request")
+        turn_id = talk.events[-1]["params"]["turnId"]
+        await session.submit(op("turn/interrupt", threadId=thread_id, turnId=turn_id))
+        ends = {"turn/completed", "serverRequest/resolved"}
+        with anyio.fail_after(120):
+            async for event in session.events():
+                ends.discard(event["method"])
+                if not ends:
+                    break
+        await session.close()
+
+    talk.host().run(main)
+
+
+def op(method, **params):
+    return {"id": "1", "method": method, "params": params}
 
 
 def test_the_workspace_is_the_root(talk, table):

@@ -41,6 +41,9 @@ class Caller:
     call_id: str = ""
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     _requests: int = 0
+    _pauses: int = 0
+    _left: float = 0.0
+    _asking: set[anyio.CancelScope] = field(default_factory=set[anyio.CancelScope])
 
     def next_id(self) -> str:
         """Return an id for what the server asks for during the call."""
@@ -49,13 +52,32 @@ class Caller:
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """Leave out the time that a person takes to answer."""
-        left = self.scope.deadline - anyio.current_time()
-        self.scope.deadline = inf
+        """Leave out the time that a person takes to answer, also where several are asked."""
+        if not self._pauses:
+            self._left = self.scope.deadline - anyio.current_time()
+            self.scope.deadline = inf
+        self._pauses += 1
         try:
             yield
         finally:
-            self.scope.deadline = anyio.current_time() + left
+            self._pauses -= 1
+            if not self._pauses:
+                self.scope.deadline = anyio.current_time() + self._left
+
+    @contextmanager
+    def asking(self) -> Generator[None]:
+        """Ask something, which the end of the call breaks off: the block is left early then."""
+        with self.paused(), anyio.CancelScope() as scope:
+            self._asking.add(scope)
+            try:
+                yield
+            finally:
+                self._asking.remove(scope)
+
+    def end(self) -> None:
+        """Take back what the server asks still: its call has ended, or was interrupted."""
+        for scope in self._asking:
+            scope.cancel()
 
     @classmethod
     def of(
@@ -82,6 +104,7 @@ class Callers:
     def leave(self, caller: Caller) -> None:
         """A call has ended."""
         self._under_way.remove(caller)
+        caller.end()
 
     def only(self) -> Caller | str:
         """Return who is asked, or why nobody is."""
@@ -111,7 +134,8 @@ async def ask(
         why = caller if isinstance(caller, str) else "nobody can be asked in this session"
         tell(f"the MCP server {server!r} asked {params.message!r}, which is declined: {why}")
         return ElicitResult(action="decline")
-    with caller.paused():
+    answer: Mapping[str, object] = {"action": "cancel"}
+    with caller.asking():
         answer = await caller.ask_client(_question(server, caller, params))
     action = answer.get("action")
     if action not in _ACTIONS:

@@ -134,13 +134,16 @@ async def sample(
         return mcp_types.ErrorData(code=_REFUSED, message=f"refused: {why}")
     asked = params.model_dump(by_alias=True, mode="json", exclude_none=True)
     asked.pop("_meta", None)
-    with caller.paused():
+    result = None
+    with caller.asking():
         try:
             result = await caller.services.call_tool(
                 _name(server), asked, call_id=caller.next_id(), turn_id=caller.turn_id or ""
             )
         except FerruleError as error:
             return mcp_types.ErrorData(code=_REFUSED, message=str(error))
+    if result is None:
+        return mcp_types.ErrorData(code=_REFUSED, message="refused: the call has ended")
     if not result.success or result.item is None:
         return mcp_types.ErrorData(code=_REFUSED, message=f"refused: {result.output}")
     item = cast("McpToolCallItem", result.item)
