@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import time
+from pathlib import Path
 
 from kernel_plugins.speech import DONE, say
 
@@ -95,7 +96,7 @@ def test_nothing_is_told_over_a_resume_where_nothing_changed(bench, stage):
 def test_what_changed_meanwhile_is_told_when_a_thread_goes_on(bench, stage):
     stage.turns.extend([[*say("yes"), DONE]] * 3)
     thread = None
-    for zone in ("Etc/GMT+12", "Etc/GMT-14", "Etc/GMT-14"):  # 26 hours: never the same date
+    for zone in ("WEST12", "EAST-14", "EAST-14"):  # 26 hours: never the same date
         with time_zone(zone):
             thread = bench.turn(resume=thread).thread["id"]
         bench.events.clear()
@@ -161,6 +162,33 @@ def test_after_a_compaction_what_differs_from_the_beginning_is_told_again(bench,
     news = [json.loads(item)["content"][0]["text"] for item in last if item not in first]
     assert len([text for text in news if "Be stern." in text]) == 1
     assert len([text for text in news if "Approvals: on-request" in text]) == 1
+
+
+def test_a_kill_right_after_a_compaction_leaves_nothing_untold(bench, stage):
+    def configure(approval):
+        bench.configure('compactor = "staged"')
+        bench.set_key("approval_policy", json.dumps(approval))
+
+    async def compacting(session):
+        await turn(bench, session, 1)
+        await bench.perform(session, "thread/compact/start")
+        await bench.until("turn/completed", 2)
+
+    stage.turns.extend([[*say("yes"), DONE]] * 3)
+    configure("never")
+    thread = bench.turn().thread
+    bench.events.clear()
+    configure("on-request")
+    bench.run(compacting, resume=thread["id"])
+    bench.events.clear()
+    rollout = Path(thread["path"])
+    lines = rollout.read_text().splitlines(keepends=True)
+    kept = [n for n, line in enumerate(lines) if json.loads(line)["type"] == "compacted"][-1] + 1
+    rollout.write_text("".join(lines[:kept]))
+    bench.turn(resume=thread["id"])
+
+    told = [text for text in sent(stage)[-1] if "Approvals: on-request" in text]
+    assert len(told) == 1
 
 
 def test_configured_instructions_are_added_to_the_base_prompt(bench, stage):

@@ -61,14 +61,22 @@ def read_history(records: Iterable[RolloutRecord]) -> list[HistoryItem]:
 
 
 def read_context(records: Iterable[RolloutRecord]) -> Mapping[str, object]:
-    """Return what the model was last told that its turns run under."""
+    """Return what the model was last told that its turns run under.
+
+    A compaction drops the notes about changes: what the thread began with holds until they are
+    told again, which a kill in between may have prevented.
+    """
     told: list[Mapping[str, object]] = [{}]
+    first: Mapping[str, object] = {}
     for record in records:
         kind = _kind(record)
         if kind == "task_started":
             told.append(told[-1])
         elif kind == "turn_context":
+            first = first or record["payload"]
             told[-1] = record["payload"]
+        elif kind == "compacted":
+            told[-1] = first
         elif kind == "rollback":
             del told[max(1, len(told) - _count(record["payload"])) :]
     return told[-1]
