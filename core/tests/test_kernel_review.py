@@ -295,6 +295,8 @@ def test_neither_a_review_nor_what_runs_beside_it_is_lost(bench, stage, first, s
     bench.run(script)
 
     assert len(bench.of("turn/completed")) == 1
+    prepared = [name for name, _ in stage.hook_calls].count("ferrule_review_task")
+    assert prepared == (1 if first == "review/start" else 0)
 
 
 def test_a_review_can_follow_an_interrupt_at_once(bench, stage):

@@ -159,6 +159,7 @@ class LiveSession:
             case "review/start":
                 from ferrule.review_turn import review_job  # most sessions review nothing
 
+                self._turns.refuse_loss(is_review=True)  # before the turn's answers wait for it
                 target = op["params"]["target"]
                 job = review_job(self._parts, self._settings, target)
                 return await self._begin(await self._turns.prepared(job), group)

@@ -99,7 +99,7 @@ class TurnRunner:
         Raises:
             FerruleError: It would cost a review that runs, or a review would cost what runs.
         """
-        self._refuse_loss(job)
+        self.refuse_loss(is_review=job.review is not None)
         if self.running is not None:
             self.running.scope.cancel()
         await self._idle.wait()
@@ -124,13 +124,17 @@ class TurnRunner:
         group.start_soon(self._run, turn, job, name=f"turn {turn.turn_id}")
         return turn
 
-    def _refuse_loss(self, job: TurnJob) -> None:
-        """Let nothing but an interrupt end a review, and no review end anything else."""
+    def refuse_loss(self, *, is_review: bool) -> None:
+        """Let nothing but an interrupt end a review, and no review end anything else.
+
+        Raises:
+            FerruleError: The turn, or the review, that is to begin would do so.
+        """
         if self.running is None or self.running.scope.cancel_called:
             return
         if self.is_reviewing:
             raise FerruleError("a review runs; wait for its end, or interrupt it first")
-        if job.review is not None:
+        if is_review:
             raise FerruleError("a turn runs; wait for its end, or interrupt it, then review")
 
     def start_command(self, command: UserCommand) -> None:
