@@ -179,7 +179,7 @@ def test_the_users_own_file_may_be_a_link_to_anywhere(place):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs pipes and sockets")
-@pytest.mark.parametrize("kind", ["pipe", "device", "socket", "dangling", "loop"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "socket", "dangling", "loop", "long"])
 def test_what_is_no_file_is_named_and_never_waited_for(place, kind, monkeypatch):
     file = place.project / "AGENTS.md"
     match kind:
@@ -193,6 +193,8 @@ def test_what_is_no_file_is_named_and_never_waited_for(place, kind, monkeypatch)
                 server.bind("AGENTS.md")
         case "dangling":
             file.symlink_to("nowhere")
+        case "long":
+            file.symlink_to("n" * 300)
         case _:
             file.symlink_to("AGENTS.md")
 

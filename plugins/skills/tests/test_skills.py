@@ -120,6 +120,16 @@ def test_many_broken_files_do_not_flood_the_session(place):
     assert place.warnings[-1].startswith("6 more skills are left out; `ferrule skills list`")
 
 
+@pytest.mark.parametrize("target", ["loop", "n" * 300], ids=["circle", "long"])
+def test_a_link_that_leads_nowhere_hides_no_other_skill(place, target):
+    place.skill("home/skills/sound")
+    place.skill("project/.agents/skills/near")
+    (place.folder / "home/skills/loop").symlink_to(target)
+    (place.project / ".codex").symlink_to(target)
+
+    assert place.names() == ["near", "sound"]
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs pipes")
 def test_a_pipe_is_never_waited_for(place):
     file = place.skill("home/skills/pipe")

@@ -84,7 +84,7 @@ def _first(folder: Path, names: Sequence[str]) -> Iterator[Path]:
     """Yield the first file that is there; a folder of that name is none."""
     for name in names:
         path = folder / name
-        if os.path.lexists(path) and not path.is_dir():
+        if os.path.lexists(path) and not os.path.isdir(path):  # Path.is_dir may raise
             yield path
             return
 

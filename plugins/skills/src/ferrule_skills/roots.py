@@ -50,10 +50,10 @@ def project_roots(context: PluginContext) -> list[Root]:
     for folder in (cwd, *cwd.parents):
         if not folder.is_relative_to(top):
             break
-        private = ".ferrule" if (folder / ".ferrule").is_dir() else ".codex"
+        private = ".ferrule" if os.path.isdir(folder / ".ferrule") else ".codex"
         for name in (".agents", private):
             path = folder / name / "skills"
-            if path.is_dir() and os.path.realpath(path) not in own:
+            if os.path.isdir(path) and os.path.realpath(path) not in own:
                 roots.append(Root(path, "repo", top))
     return roots
 
@@ -71,7 +71,7 @@ def own_roots(context: PluginContext) -> list[Root]:
 def has_roots(context: PluginContext, extra: Sequence[Path]) -> bool:
     """Whether there is any folder that could hold skills."""
     own = (*extra, *(root.path for root in own_roots(context)))
-    return any(path.is_dir() for path in own) or bool(project_roots(context))
+    return any(map(os.path.isdir, own)) or bool(project_roots(context))
 
 
 def files_below(top: Path) -> Sequence[Path]:
@@ -97,7 +97,14 @@ def files_below(top: Path) -> Sequence[Path]:
 def _folders_in(folder: Path) -> list[Path]:
     try:
         with os.scandir(folder) as entries:
-            names = [each.name for each in entries if each.is_dir() and each.name[0] != "."]
+            names = [each.name for each in entries if each.name[0] != "." and _is_folder(each)]
     except OSError:
         return []
     return [folder / name for name in names]
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads in a circle, or to where nobody may look
+        return False
