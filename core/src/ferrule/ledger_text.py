@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _MOST_BYTES: Final = 48 * 1024
 _BYTES_PER_WINDOW_TOKEN: Final = 0.5
 """An eighth of the window, at four bytes a token."""
+_END: Final = "</ledger>"
+_END_WITHIN: Final = "<\\/ledger>"
 _MARKS: Final = ("constraint:", "remember:")
 _CHANGES: Final = ("added", "edited", "deleted")
 
@@ -77,7 +79,7 @@ def ledger_message(
         shown = section.folded(share)
         room -= sum(len(line.encode()) + 1 for line in shown)
         lines += shown
-    return message("user", "\n".join([*lines, "</ledger>"]))
+    return message("user", "\n".join([*lines, _END]))
 
 
 def _constraints(user_texts: Iterable[str]) -> _Section:
@@ -91,7 +93,7 @@ def _constraints(user_texts: Iterable[str]) -> _Section:
 def _goal(entries: Sequence[Entry]) -> _Section:
     goal = goal_of(entries)
     is_open = goal is not None and goal["status"] not in ("", "complete")
-    lines = [f"- [{goal['status']}] {goal['text']}"] if goal and is_open else []
+    lines = [f"- [{goal['status']}] {_one_line(goal['text'])}"] if goal and is_open else []
     return _Section("Goal", lines, [False] * len(lines))
 
 
@@ -119,11 +121,12 @@ def _files(entries: Sequence[Entry]) -> _Section:
 
 
 def _file_line(entry: FileEntry, hows: set[str]) -> str:
+    path = _one_line(entry["path"])  # a stranger may have named the file
     if entry["how"] == "deleted":
-        return f"- {entry['path']}: deleted"
+        return f"- {path}: deleted"
     done = [how for how in (*_CHANGES, "read") if how in hows and how != "deleted"]
     held = f" (sha256 {entry['hash']})" if entry["hash"] else ""
-    return f"- {entry['path']}: {', '.join(done)}{held}"
+    return f"- {path}: {', '.join(done)}{held}"
 
 
 def _commands(entries: Sequence[CommandEntry]) -> _Section:
@@ -163,4 +166,4 @@ def _often(times: int) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ⏎ ".join(text.splitlines())
+    return " ⏎ ".join(text.splitlines()).replace(_END, _END_WITHIN)
