@@ -1,6 +1,8 @@
 """Agents as a model uses them, in `ferrule exec`."""
 
+import base64
 import json
+import math
 
 
 def collab_calls(run):
@@ -154,6 +156,7 @@ def test_what_makes_no_sense_is_answered_in_words(play, say):
         "target": say.call("close_agent", {"target": "nobody"}, call_id="target"),
         "nobody": say.wait("nobody", call_id="nobody"),
         "zero": say.call("wait_agent", {"targets": ["x"], "timeout_ms": 0}, call_id="zero"),
+        "nan": say.call("wait_agent", {"targets": ["x"], "timeout_ms": math.nan}, call_id="nan"),
         "foreign": say.call("resume_agent", {"id": "nobody"}, call_id="foreign"),
     }
     play.script(list(calls.values()), [say.text("ok")])
@@ -167,7 +170,42 @@ def test_what_makes_no_sense_is_answered_in_words(play, say):
     assert "no open agent 'nobody'" in answers["target"]
     assert json.loads(answers["nobody"])["status"] == {"nobody": "not_found"}
     assert "greater than zero" in answers["zero"]
+    assert "greater than zero" in answers["nan"]
     assert "has started no thread nobody" in answers["foreign"]
+
+
+def test_files_of_a_task_are_read_where_the_session_may_read(play, say):
+    workspace = play.home.workspace
+    for name in ("picture.png", "SKILL.md", "secret"):
+        (workspace / name).write_text(f"the text of {name}")
+    play.configure(top=f'sandbox_deny_read = ["{workspace}/secret"]\n')
+
+    def spawn(call_id, *items):
+        return say.call("spawn_agent", {"items": list(items)}, call_id=call_id)
+
+    task = {"type": "text", "text": "TASK-A"}
+    image = {"type": "local_image", "path": "picture.png"}
+    skill = {"type": "skill", "name": "mend", "path": str(workspace / "SKILL.md")}
+    play.script(
+        [
+            spawn("image", task, {"type": "local_image", "path": f"{workspace}/secret"}),
+            spawn("skill", task, {"type": "skill", "name": "x", "path": f"{workspace}/secret"}),
+            spawn("gone", task, {"type": "local_image", "path": "gone.png"}),
+            spawn("call_spawn", task, image, skill),
+        ],
+        [say.wait()],
+        [say.text("ok")],
+        **{"TASK-A": [[say.text("ok")]]},
+    )
+    play.run()
+
+    assert "secret cannot be given to an agent" in play.answer("image")
+    assert "secret cannot be given to an agent" in play.answer("skill")
+    assert "gone.png cannot be read" in play.answer("gone")
+    (request,) = play.of("TASK-A")
+    assert "the text of SKILL.md" in json.dumps(request.body["input"])
+    data = base64.b64encode(b"the text of picture.png").decode()
+    assert f"data:image/png;base64,{data}" in json.dumps(request.body["input"])
 
 
 def test_a_role_of_the_user_sets_what_its_agents_are(play, say):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
 import anyio
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 Status = Literal[
     "pendingInit", "running", "interrupted", "completed", "errored", "shutdown", "notFound"
 ]
+_GIVING_UP_S: Final = 5.0
 _SNAKE: Final[dict[Status, str]] = {"pendingInit": "pending_init", "notFound": "not_found"}
 _FINAL: Final[frozenset[Status]] = frozenset(
     {"interrupted", "completed", "errored", "shutdown", "notFound"}
@@ -89,7 +91,12 @@ class Agent:
         """Give it input: a turn begins, or the running one reads it."""
         if self.state.is_final:
             self._stands(State("running"))
-        await self._perform("turn/start", input=list(content))
+        try:
+            await self._perform("turn/start", input=list(content))
+        except anyio.get_cancelled_exc_class():  # it may begin all the same, with nobody to end it
+            with anyio.move_on_after(_GIVING_UP_S, shield=True), suppress(FerruleError):
+                await self.session.submit(self._op("turn/interrupt", turnId=""))
+            raise
 
     async def interrupt(self) -> None:
         """End its running turn, if there is one, and those of the agents below it."""
@@ -105,10 +112,13 @@ class Agent:
         while not self.state.is_final:
             await self.changed.wait()
 
-    async def _perform(self, method: str, **params: object) -> None:
+    def _op(self, method: str, **params: object) -> Op:
         op = {"id": "", "method": method, "params": {"threadId": self.id, **params}}
+        return cast("Op", op)
+
+    async def _perform(self, method: str, **params: object) -> None:
         try:
-            await self.session.perform(cast("Op", op))
+            await self.session.perform(self._op(method, **params))
         except FerruleError:
             if self._is_closing:
                 raise FerruleError(f"agent {self.id} is closed; resume_agent opens it") from None

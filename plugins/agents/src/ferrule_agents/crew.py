@@ -12,6 +12,7 @@ import anyio
 
 from ferrule_agents.agent import Agent, State
 from ferrule_agents.arguments import task
+from ferrule_agents.attachments import FILES, attached
 from ferrule_agents.nicknames import nickname
 from ferrule_agents.roles import child_options
 from ferrule_agents.settings import DEFAULT, AgentSettings
@@ -20,7 +21,7 @@ from ferrule_hookspecs.services import ChildOptions
 
 if TYPE_CHECKING:
     from ferrule_agents.settings import Role
-    from ferrule_hookspecs.items import CollabAgentState
+    from ferrule_hookspecs.items import CollabAgentState, UserInput
     from ferrule_hookspecs.plugins import PluginContext, Runtime
     from ferrule_hookspecs.services import SessionServices
 
@@ -87,7 +88,7 @@ class Crew:
 
     async def spawn(self, arguments: Mapping[str, object]) -> Done:
         """Start an agent on a task."""
-        content = task(arguments)
+        content = await self._task(arguments)
         name = str(arguments.get("agent_type") or "")
         role = self._role(name or DEFAULT)
         options = child_options(name, role, self._settings, self._context, arguments)
@@ -110,7 +111,7 @@ class Crew:
 
     async def send(self, arguments: Mapping[str, object]) -> Done:
         """Give an agent more to do."""
-        content = task(arguments)
+        content = await self._task(arguments)
         agent = self._known(str(arguments["target"]))
         if arguments.get("interrupt"):
             await agent.interrupt()
@@ -151,6 +152,12 @@ class Crew:
         if agent is None:
             agent = await self._open(ChildOptions(thread_id=target))
         return Done({"status": agent.state.told}, [target], {target: agent.state.wire})
+
+    async def _task(self, arguments: Mapping[str, object]) -> list[UserInput]:
+        content = task(arguments)
+        if not any(part["type"] in FILES for part in content):
+            return content
+        return await attached(content, self._services.files(), self._services.facts.cwd)
 
     async def _open(self, options: ChildOptions, nicknames: Sequence[str] = ()) -> Agent:
         """Open a thread for an agent, where there is room for one."""
@@ -234,9 +241,9 @@ async def _first_end(agents: Sequence[Agent]) -> None:
 def _wait_s(timeout_ms: object) -> float:
     if not isinstance(timeout_ms, (int, float)):
         return _USUAL_S
-    if timeout_ms <= 0:
+    if not timeout_ms > 0:  # also what is no number
         raise ToolError("timeout_ms must be greater than zero")
-    return min(max(timeout_ms / 1000, _SHORTEST_S), _LONGEST_S)
+    return min(max(timeout_ms, _SHORTEST_S * 1000), _LONGEST_S * 1000) / 1000
 
 
 _crews: dict[str, Crew] = {}
