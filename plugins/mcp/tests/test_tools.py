@@ -130,6 +130,20 @@ def test_resources_are_listed_and_read(talk, table):
     assert "there is no MCP server 'nobody'; there are: demo" in items[3]["error"]["message"]
 
 
+def test_a_server_that_cannot_be_asked_hides_the_resources_of_no_other(talk, table):
+    talk.configure(table("demo"), '[mcp_servers.gone]\ncommand = "/nowhere/at/all"\n')
+
+    every, one = talk.run(
+        ("list_mcp_resources", {}),
+        ("list_mcp_resources", {"server": "gone"}),
+    )
+
+    found = json.loads(every["result"]["content"][0]["text"])
+    assert [each["name"] for each in found["resources"]] == ["one"]
+    assert "'gone' cannot be used" in found["errors"]["gone"]
+    assert one["error"]["message"] == found["errors"]["gone"]
+
+
 def test_without_servers_there_are_no_resource_tools(talk):
     talk.configure()
     talk.run()
@@ -163,4 +177,14 @@ def test_an_answer_that_is_none_by_the_protocol_is_said_in_a_sentence(talk, tabl
 
     message = item["error"]["message"]
     assert "'demo' answered the call of 'nonsense' with what is no answer" in message
+    assert "\n" not in message
+
+
+def test_a_resource_that_is_none_by_the_protocol_is_said_in_a_sentence(talk, table):
+    talk.configure(table("demo"))
+
+    (item,) = talk.run(("read_mcp_resource", {"server": "demo", "uri": "plain://broken"}))
+
+    message = item["error"]["message"]
+    assert "'demo' answered with what is no answer by the protocol" in message
     assert "\n" not in message

@@ -258,6 +258,11 @@ class Connection:
             raise FerruleError(
                 f"the MCP server {name!r} did not answer within {self._settings.startup_s:g} s"
             ) from None
+        except ValueError as error:  # pydantic's, which tells it over many lines
+            first = str(error).partition("\n")[0]
+            raise FerruleError(
+                f"the MCP server {name!r} answered with what is no answer by the protocol: {first}"
+            ) from None
 
     async def pages(self, method: str, field: str) -> Sequence[BaseModel]:
         """Gather all pages of a list."""
@@ -311,7 +316,7 @@ class Connection:
             self._stale = anyio.Event()
             try:
                 self.manifest = await self._offer()
-            except (MCPError, FerruleError) as error:
+            except (MCPError, FerruleError, ValueError) as error:
                 self._warn(f"the MCP server {self._settings.name!r} cannot be asked again: {error}")
             else:
                 self.refreshed(self.manifest)

@@ -105,19 +105,29 @@ class ResourceTool(Tool):
     async def listed(
         self, arguments: Mapping[str, object], method: str, field: str, key: str
     ) -> Mapping[str, object]:
-        """Gather a list from one server or from all that have resources."""
+        """Gather a list from one server or from all that have resources.
+
+        Of all servers those that can be asked are listed, and what is wrong with the others.
+        """
         name = arguments.get("server")
         servers = [self.one(name)] if name else list(self.servers.values())
         lists: dict[str, list[Mapping[str, object]]] = {}
+        faults: dict[str, str] = {}
 
         async def gather(server: Server) -> None:
-            lists[server.settings.name] = await resource_list(server, method, field)
+            try:
+                lists[server.settings.name] = await resource_list(server, method, field)
+            except FerruleError as error:
+                faults[server.settings.name] = str(error)
 
         async with anyio.create_task_group() as group:
             for server in servers:
                 group.start_soon(gather, server)
+        if faults and not lists:
+            raise FerruleError("; ".join(faults[server] for server in sorted(faults)))
         rows = [{"server": server, **row} for server in sorted(lists) for row in lists[server]]
-        return ({"server": name} if name else {}) | {key: rows}
+        found: dict[str, object] = {"server": name, key: rows} if name else {key: rows}
+        return found | ({"errors": dict(sorted(faults.items()))} if faults else {})
 
 
 class ListResources(ResourceTool):

@@ -178,7 +178,9 @@ def answer(message):
         templates = [{"uriTemplate": "plain://{x}", "name": "any"}]
         send({"id": request, "result": {"resourceTemplates": templates}})
     elif method == "resources/read":
-        send({"id": request, "result": {"contents": [{"uri": params["uri"], "text": "a note"}]}})
+        found = [{"uri": params["uri"], "text": "a note"}]
+        is_broken = params["uri"] == "plain://broken"
+        send({"id": request, "result": {"contents": "not a list" if is_broken else found}})
     elif method == "prompts/list":
         send({"id": request, "result": {"prompts": PROMPTS}})
     elif method == "prompts/get" and "who" not in (params.get("arguments") or {}):
