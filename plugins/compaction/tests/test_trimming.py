@@ -1,6 +1,6 @@
 """Trimming leaves a history that every provider takes, whatever is cut."""
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ferrule_compaction.trimming import trimmed
@@ -56,7 +56,8 @@ def is_well_formed(items):
     return not waiting
 
 
-@settings(max_examples=200, deadline=None)
+# Making examples may take long on a busy machine, which is no fault.
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(histories(), st.integers(0, 3_000))
 def test_every_call_keeps_its_output_after_any_trim(items, tokens):
     short = trimmed(items, 1, tokens)
@@ -67,7 +68,7 @@ def test_every_call_keeps_its_output_after_any_trim(items, tokens):
         assert short[-1]["type"] == "message"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(histories())
 def test_what_fits_is_left_as_it_is(items):
     room = estimate_tokens(items) * 8 + 20_000
@@ -87,3 +88,12 @@ def test_one_output_that_is_too_long_is_cut_in_its_middle():
     assert [item["type"] for item in short[1:]] == ["function_call", "function_call_output"]
     assert "tokens are left out here" in short[-1]["output"]
     assert estimate_tokens(short) < 8_000
+
+
+def test_what_a_provider_sealed_is_never_trimmed_away_where_it_fits():
+    sealed = {"type": "compaction", "id": "cmp_1", "encrypted_content": "c2Vh" * 1_000}
+    words = [message("user", "word " * 300) for _ in range(200)]
+    items = [*PREFIX, message("user", "Do it."), sealed, *words]
+
+    assert sealed in trimmed(items, 1, 20_000)
+    assert sealed not in trimmed(items, 1, 500)

@@ -10,6 +10,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule_compaction.summary import SummaryCompactor, kept
+from ferrule_compaction.trimming import SEALED
 from ferrule_hookspecs.errors import ConfigError, FerruleError, ProviderError
 from ferrule_hookspecs.provider import ItemDone
 from ferrule_hookspecs.slots import CompactionResult
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 _TRIGGER: Final = {"type": "compaction_trigger"}
 _FORMS: Final = ("trigger", "endpoint")
-_COMPACTED: Final = ("compaction", "compaction_summary")
 _SUMMARY: Final = "(kept by the provider, in a form that only it can read)"
 
 
@@ -111,7 +111,7 @@ async def _compacted(send: _Send, request: ModelRequest) -> HistoryItem:
     request = request._replace(kind="compaction", output_schema=None)
     async with aclosing(cast("AsyncGenerator[ModelEvent]", send(request))) as events:
         items = [event.item async for event in events if isinstance(event, ItemDone)]
-    found = [item for item in items if str(item["type"]) in _COMPACTED]
+    found = [item for item in items if str(item["type"]) in SEALED]
     sealed = [each for each in found if cast("dict[str, object]", each).get("encrypted_content")]
     if len(found) != 1 or not sealed:
         raise RemoteRefusedError(

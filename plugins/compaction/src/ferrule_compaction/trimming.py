@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from ferrule_hookspecs.history import HistoryItem
 
+SEALED: Final = ("compaction", "compaction_summary")
+"""Items in which a provider keeps a shortened history; only it can read them."""
 _SHARE_OF_ONE: Final = 4
 """An item may take this part of the room; a longer one is cut in its middle."""
 _CALLS: Final = {
@@ -40,8 +42,10 @@ def trimmed(items: Sequence[HistoryItem], prefix: int, tokens: int) -> list[Hist
     """
     start, body = list(items[:prefix]), list(items[prefix:])
     room = max(tokens - estimate_tokens(start), 0)
-    summary = max((place for place, item in enumerate(body) if is_summary(item)), default=-1)
     most = max(room // _SHARE_OF_ONE, 1)
+    summary = max(
+        (place for place, item in enumerate(body) if _stands_for_more(item, room)), default=-1
+    )
     kept: dict[int, HistoryItem] = {}
     if summary >= 0:
         kept[summary] = _shortened(body[summary], most)
@@ -58,6 +62,11 @@ def trimmed(items: Sequence[HistoryItem], prefix: int, tokens: int) -> list[Hist
     whole = _with_their_calls([kept[place] for place in sorted(kept)])
     missing = len(body) - len(whole)
     return [*start, *_word_about(missing), *whole]
+
+
+def _stands_for_more(item: HistoryItem, room: int) -> bool:
+    """Whether an item is all that is left of what came before it, and fits."""
+    return is_summary(item) or (str(item["type"]) in SEALED and estimate_tokens([item]) <= room)
 
 
 def _word_about(missing: int) -> list[HistoryItem]:
