@@ -41,6 +41,7 @@ RESUMED = ([command("cat one.txt two.txt three.txt", "c9")], [message("Went on."
 
 
 ASKED = "do everything"
+NOW_ASKED = "look at the three files"
 OUTPUTS = (
     "Process exited with code 3",
     "no_such_tool",
@@ -132,11 +133,11 @@ def test_the_same_happens_over_every_wire(wire, play, heard, ferrule_home):
 def test_a_resumed_thread_goes_on_over_every_wire(play, heard, ferrule_home):
     play(*CONVERSATION, *RESUMED)
     assert ferrule_home.run("exec", "--json", ASKED).returncode == 0
-    run = ferrule_home.run("exec", "resume", "--last", "--json", "go on")
+    run = ferrule_home.run("exec", "resume", "--last", "--json", NOW_ASKED)
     assert shown(run) == [
         ran("cat one.txt two.txt three.txt", "uno\ntwo\nthree\n"),
         ("agent_message", "Went on."),
     ]
     *_, final = heard()
-    places = [final.rindex(text) for text in (ASKED, *OUTPUTS[:1], "All done.", "go on", "uno")]
+    places = [final.rindex(text) for text in (ASKED, *OUTPUTS[:1], "All done.", NOW_ASKED, "uno")]
     assert places == sorted(places)
