@@ -85,6 +85,28 @@ def test_a_subagent_s_thread_is_bound_like_any_other(bench, with_child):
     assert error(bench) is None
 
 
+def test_a_subagent_that_is_cut_with_the_thread_above_it_says_why(bench, stage):
+    bench.configure("budgets.thread.tokens = 300")
+    stage.turns.extend([["hang"], [call("note"), spends(350)]])
+    ended = []
+
+    async def script(session):
+        _, arguments = next(c for c in stage.hook_calls if c[0] == "ferrule_session_start")
+        child = await arguments["context"].services.open_child(ChildOptions())
+        await bench.start(child, "work")
+        await bench.until_asked(stage)
+        await bench.start(session)
+        async for event in child.events():
+            if event["method"] == "turn/completed":
+                ended.append(event["params"]["turn"]["error"])
+                break
+
+    bench.run(script)
+
+    assert "the thread's token budget of 300 is used up: 350 used" in ended[0]["message"]
+    assert error(bench) == ended[0]
+
+
 @pytest.mark.parametrize("budget", ["tokens = 600", "requests = 3"])
 def test_a_tree_that_is_resumed_has_spent_what_its_subagents_had_spent(
     bench, stage, with_child, budget

@@ -1,5 +1,7 @@
 """Budgets of a turn and a thread: the kernel ends what would go beyond them, and says so."""
 
+import re
+
 import anyio
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -176,8 +178,25 @@ def test_time_that_is_over_ends_a_call(bench, stage):
     bench.turn()
 
     assert failure(bench)["message"].startswith("the tree's time budget of 0.05 s is used up")
+
+
+def test_little_time_that_is_left_is_told_while_a_call_runs(bench, stage):
+    stage.turns.append([*say("one"), DONE])
+    session = bench.turn()
+    (rollout,) = (bench.host.home / "sessions").rglob("*.jsonl")
+    rollout.write_text(re.sub(r'"duration_ms": *\d+', '"duration_ms":9000000', rollout.read_text()))
+    bench.configure("budgets.tree.seconds = 10000")
+    stage.turns.append([call("wait"), DONE])
+
+    async def script(session):
+        await bench.start(session)
+        await bench.until("warning")
+        await bench.perform(session, "turn/interrupt", turnId="")
+
+    bench.run(script, resume=session.thread["id"])
+
     (warning,) = warnings(bench)
-    assert warning.endswith("of the tree's time budget of 0.05 s are used")
+    assert re.fullmatch(r"9\d+ s of the tree's time budget of 10000 s are used", warning)
 
 
 @pytest.mark.parametrize("scope", ["thread", "tree"])

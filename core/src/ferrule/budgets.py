@@ -13,7 +13,14 @@ from weakref import WeakSet
 
 import anyio
 
-from ferrule.budget_account import NOTHING, Account, Clock, Limits, Used
+from ferrule.budget_account import (
+    NOTHING,
+    Account,
+    BudgetExceededError,
+    Clock,
+    Limits,
+    Used,
+)
 from ferrule.transcript import spent_so_far
 from ferrule.usage import nothing_spent, price_usd, tell_usage
 
@@ -59,6 +66,7 @@ class Budgets:
         self._tree = Account("tree", limits["tree"], own.plus(self._below), Clock(seconds))
         self._recorder = recorder
         self._scope: anyio.CancelScope | None = None
+        self._why = ""
         self._children: WeakSet[Budgets] = WeakSet()
         self._parent = parent
         if parent is not None:
@@ -88,12 +96,14 @@ class Budgets:
                     yield
                 group.cancel_scope.cancel()
             if scope.cancelled_caught:
-                self._cut(None)
-                raise self._excess() or nearest.out_of_time()
+                why = self._why or str(self._excess() or nearest.out_of_time())
+                self._cut(None, why)
+                raise BudgetExceededError(why)
         finally:
             for account in accounts:
                 account.clock.stop()
             self._turn = self._scope = None
+            self._why = ""
 
     def check(self) -> None:
         """Refuse a request where a budget is used up.
@@ -162,14 +172,16 @@ class Budgets:
             account.add(used)
             for warning in account.warnings():
                 self._recorder.warning(warning)
-            if account.excess() is not None:
-                self._cut(spare)
+            if (error := account.excess()) is not None:
+                self._cut(spare, str(error))
 
-    def _cut(self, spare: Budgets | None) -> None:
+    def _cut(self, spare: Budgets | None, why: str) -> None:
+        """End the turns of this thread and of all below it, which say why when it is over."""
         if self is not spare and self._scope is not None:
+            self._why = self._why or why
             self._scope.cancel()
         for child in self._children:
-            child._cut(spare)
+            child._cut(spare, why)
 
     async def _warn_of_time(self, accounts: Sequence[Account]) -> None:
         while (delay := min(account.warning_in_s for account in accounts)) < float("inf"):
