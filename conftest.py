@@ -1,6 +1,7 @@
 """Options of the whole test suite."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -17,3 +18,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="slow: give --run-slow"))
         if "root" in item.keywords and os.geteuid() != 0:
             item.add_marker(pytest.mark.skip(reason="needs to be root"))
+
+
+def pytest_pycollect_makemodule(module_path: Path) -> None:
+    """Let no law fail because the machine stood still: how long an example takes says nothing."""
+    if "hypothesis" in module_path.read_text(encoding="utf-8"):
+        from hypothesis import settings  # slow to import, and most files need none
+
+        settings.register_profile("patient", deadline=None)
+        settings.load_profile("patient")
