@@ -1,6 +1,6 @@
 """Trimming leaves a history that every provider takes, whatever is cut."""
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferrule_compaction.trimming import trimmed
@@ -56,8 +56,7 @@ def is_well_formed(items):
     return not waiting
 
 
-# Making examples may take long on a busy machine, which is no fault.
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None)
 @given(histories(), st.integers(0, 3_000))
 def test_every_call_keeps_its_output_after_any_trim(items, tokens):
     short = trimmed(items, 1, tokens)
@@ -68,7 +67,7 @@ def test_every_call_keeps_its_output_after_any_trim(items, tokens):
         assert short[-1]["type"] == "message"
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None)
 @given(histories())
 def test_what_fits_is_left_as_it_is(items):
     room = estimate_tokens(items) * 8 + 20_000
