@@ -87,6 +87,18 @@ def test_a_server_that_was_restarted_is_reached_again(talk, http, port):
 
     talk.host().run(main)
 
-    print([item["error"] for item in talk.items()])
     assert talk.items()[0]["status"] == "completed"
     assert talk.items()[-1]["result"]["content"][0]["text"] == "echo: three"
+
+
+def test_a_call_that_may_have_run_is_not_made_again_because_the_session_is_lost(
+    talk, http, port, tmp_path
+):
+    calls = tmp_path / "calls"
+    with http(port, "forgetful.py", port, calls) as url:
+        talk.configure(entry(url))
+        broken, after = talk.run(("mcp__net__pay", {}), ("mcp__net__pay", {}))
+
+    assert "'net' ended during the call" in broken["error"]["message"]
+    assert after["status"] == "completed"
+    assert calls.read_text().splitlines() == ["called", "called"]

@@ -234,11 +234,14 @@ class Server:
 
     async def _refusal(self, connection: Connection, tool: str, error: MCPError) -> FerruleError:
         """Tell a server that refuses a call from one that is gone."""
+        from mcp_types import CONNECTION_CLOSED
+
         name = self.settings.name
         if connection.has_lost_session:
             connection.give_up()
             await self._gone(connection)
-            return _SessionLostError(str(error))
+            if error.code != CONNECTION_CLOSED:  # that of a call which was taken: it may have run
+                return _SessionLostError(str(error))
         if connection.is_gone:
             await self._gone(connection)
             return FerruleError(
