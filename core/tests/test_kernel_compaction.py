@@ -147,6 +147,28 @@ def test_the_model_that_knows_the_history_sums_it_up_for_one_with_less_room(benc
     assert len(bench.items("contextCompaction")) == 1
 
 
+def test_what_is_still_too_much_for_the_smaller_model_is_cut_to_its_window(bench, stage):
+    bench.configure('compactor = "staged"')
+    stage.hooks["ferrule_models"] = lambda context, model: [
+        ModelInfo("test-model", context_window=100_000),
+        ModelInfo("small", context_window=10_000),
+    ]
+    stage.turns.extend([[*say("one"), done(50_000)], [OVERFLOW], [*say("two"), done(100)]])
+
+    async def script(session):
+        await bench.start(session, "first")
+        await bench.until("turn/completed")
+        await bench.start(session, "second", model="small")
+        await bench.until("turn/completed", 2)
+
+    bench.run(script)
+
+    assert bench.of("turn/completed")[-1]["turn"]["status"] == "completed"
+    assert len(bench.items("contextCompaction")) == 2
+    assert stage.hooks["asked"].model == "small"
+    assert stage.hooks["material"].window == 10_000
+
+
 def test_an_overflow_that_stays_one_fails_the_turn_with_the_providers_words(bench, stage):
     bench.configure('compactor = "staged"')
     stage.turns.extend([note(), [OVERFLOW], [OVERFLOW]])

@@ -160,11 +160,13 @@ class HistoryKeeper:
         from ferrule.ledger_text import ledger_message  # most turns need none
 
         await conversation.ledger.settle(parts)
-        request, window = self._of_a_model_that_fits(request)
+        room = window = parts.settings.context_window
+        if reason != "overflow":  # else even what that model left was too much for this one
+            request, window = self._of_a_model_that_fits(request)
         material = CompactionMaterial(
             conversation.prefix_length,
             tuple(conversation.user_texts),
-            ledger_message(conversation.ledger.entries, conversation.user_texts, window),
+            ledger_message(conversation.ledger.entries, conversation.user_texts, room),
             conversation.gauge.size(conversation.items) or estimate_tokens(conversation.items),
             window,
         )
