@@ -386,6 +386,22 @@ def test_a_child_may_begin_with_a_copy_of_the_conversation(bench, stage, parent)
     assert second.index("remember this") < second.index("known") < second.index("and now")
 
 
+def test_a_child_with_a_copy_is_told_what_it_is_and_what_it_may_do(bench, stage, parent):
+    stage.turns.extend([[*say("known"), DONE], [*say("ok"), DONE]])
+
+    async def act(session, start):
+        await bench.start(session, "remember this")
+        await bench.until("turn/completed")
+        wishes = {"settings": {"sandbox_mode": "read-only"}, "developer_instructions": "A ROLE"}
+        child = await start(copies_history=True, **wishes)
+        await child.turn("and now")
+
+    parent(act)
+    said = json.dumps(list(stage.requests[1].input))
+    order = [said.index(each) for each in ("workspaceWrite", "known", "A ROLE", "readOnly")]
+    assert order == sorted(order)
+
+
 def test_a_child_is_told_other_things_than_its_parent(bench, stage, parent):
     stage.turns.append([*say("ok"), DONE])
 
@@ -416,6 +432,24 @@ def test_a_stored_child_goes_on_and_a_strangers_thread_does_not(bench, stage, pa
 
     parent(act)
     assert "first" in json.dumps(list(stage.requests[1].input))
+
+
+def test_of_the_settings_of_a_child_only_those_that_count_are_stored(bench, stage, parent):
+    stage.turns.extend([[*say("one"), DONE], [*say("two"), DONE]])
+    settings = {"model": "small", "model_providers.x.http_headers.token": "SECRET"}
+
+    async def act(session, start):
+        child = await start(settings=settings)
+        await child.turn()
+        await child.session.close()
+        again = await start(thread_id=child.id)
+        await again.turn()
+
+    parent(act)
+    assert [request.model for request in stage.requests] == ["small", "small"]
+    files = list((bench.host.home / "sessions").rglob("*.jsonl"))
+    assert len(files) == 2
+    assert not any("SECRET" in file.read_text() for file in files)
 
 
 class Window:

@@ -59,6 +59,15 @@ class Kin:
         """The tools it has: those of its parent, less what is hidden from it."""
         return {name: tool for name, tool in found.items() if self.shares(name)}
 
+    def take_up(self, conversation: Conversation) -> None:
+        """Have a copy of the parent's conversation go on with what this thread is told beside."""
+        from ferrule.context import message
+
+        parents = self.parent.conversation
+        conversation.told, conversation.first_told = parents.told, parents.first_told
+        if self.options.developer_instructions:
+            conversation.append(message("developer", self.options.developer_instructions))
+
     def shares(self, name: str) -> bool:
         """Whether the parent has a tool and lets it have it."""
         return name in self.parent.parts.tools and name not in self.options.hidden_tools
@@ -79,7 +88,7 @@ class Family:
         self.parts: SessionParts = session.parts
         self._service = service
         self._options = options
-        self._conversation = conversation
+        self.conversation = conversation
         self._kin = kin
         self._children: list[Family] = []
         self._is_closing = False
@@ -106,7 +115,7 @@ class Family:
         """What the user wrote: to the root, as nobody but a model writes to the others."""
         if self._kin is not None:
             return self._kin.parent.user_texts
-        return tuple(self._conversation.user_texts)
+        return tuple(self.conversation.user_texts)
 
     def may_have(self, tool: str) -> bool:
         """Whether the session may have a tool; one that works for another has none of its own."""
@@ -146,7 +155,7 @@ class Family:
         )
         shown = options.is_shown and self._options.on_child is not None
         queue = TwinQueue() if shown else None
-        history = _answered(self._conversation.items) if options.copies_history else []
+        history = _answered(self.conversation.items) if options.copies_history else []
         kin = Kin(self, options, narrowed, queue, history)
         session = await self._service.open_child(
             options.thread_id, self._thread_options(options, narrowed), kin

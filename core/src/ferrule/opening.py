@@ -129,6 +129,6 @@ def session_meta(opening: Opening, thread: Thread) -> dict[str, object]:
     if opening.kin is not None:
         meta["agent_nickname"] = opening.kin.options.name or None
         meta["agent_role"] = opening.kin.options.role or None
-        meta["agent_settings"] = dict(opening.kin.options.settings)
+        meta["agent_settings"] = dict(opening.kin.narrowed.kept)
         meta["agent_depth"] = len(opening.kin.parent.lineage) + 1
     return meta

@@ -269,7 +269,10 @@ class ThreadService:
         """Write what a thread begins with, unless it goes on from what is stored."""
         if opening.source == "startup":
             copied = () if opening.kin is None else opening.kin.history
-            return await begin_conversation(parts, opening.options, copied)
+            conversation = await begin_conversation(parts, opening.options, copied)
+            if opening.kin is not None and copied:
+                opening.kin.take_up(conversation)
+            return conversation
         return await continue_conversation(parts, opening.records, opening.history)
 
     async def _announce(self, parts: SessionParts, opening: Opening) -> None:
