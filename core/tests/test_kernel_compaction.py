@@ -290,6 +290,22 @@ def test_a_goal_that_is_told_again_with_what_it_cost_is_one_entry(bench, stage, 
     assert rollout.count('"kind":"goal"') == 1
 
 
+def test_what_runs_beside_the_turns_is_in_the_ledger_and_so_is_its_end(bench, stage, ledger_after):
+    bench.configure('compactor = "staged"')
+    stage.turns.extend([[call("background"), done(100)], [*say("ok"), done(100)]])
+
+    async def script(session):
+        await bench.start(session)
+        await bench.until("turn/completed")
+        await bench.perform(session, "thread/compact/start")
+        await bench.until("turn/completed", 2)
+
+    thread = bench.run(script).thread["id"]
+
+    assert "- still running: background {}" in stage.hooks["material"].ledger["content"][0]["text"]
+    assert "- failed: background {}" in ledger_after(resume=thread)
+
+
 class SlowFiles:
     """Files of which the first look never ends."""
 
@@ -347,6 +363,11 @@ def test_a_ledger_that_is_too_long_says_what_was_folded_together():
     assert f"[… {folded} older lines are folded together here, {folded // 2} of them failed …]" in (
         text.replace(f"{folded // 2 + 1} of them", f"{folded // 2} of them")
     )
+
+
+def test_a_command_that_still_runs_is_told_so():
+    entries = [{**COMMAND, "text": "serve", "exit": None, "status": "inProgress"}]
+    assert "- still running: serve" in ledger_message(entries, [], None)["content"][0]["text"]
 
 
 def test_a_ledger_has_one_line_for_what_was_done_again():

@@ -166,7 +166,7 @@ class HistoryKeeper:
         material = CompactionMaterial(
             conversation.prefix_length,
             tuple(conversation.user_texts),
-            ledger_message(conversation.ledger.entries, conversation.user_texts, room),
+            ledger_message(conversation.ledger.whole(parts), conversation.user_texts, room),
             conversation.gauge.size(conversation.items) or estimate_tokens(conversation.items),
             window,
         )

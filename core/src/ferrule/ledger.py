@@ -115,6 +115,13 @@ class Ledger:
                 self.entries.append(entry)
                 parts.recorder.record("event_msg", {"type": KIND, "entry": entry})
 
+    def whole(self, parts: SessionParts) -> list[Entry]:
+        """The entries, and what still runs beside the turns; that is entered when it ends."""
+        running = [
+            entry for item in parts.recorder.pending_items() for entry in _of_item(item, parts)
+        ]
+        return [*self.entries, *running]
+
     async def _is_news(self, entry: Entry, parts: SessionParts) -> bool:
         if entry["kind"] == "goal":  # it is told again with all that is spent on it
             return entry != goal_of(self.entries)

@@ -23,6 +23,8 @@ _BYTES_PER_WINDOW_TOKEN: Final = 0.5
 _END: Final = "</ledger>"
 _END_WITHIN: Final = "<\\/ledger>"
 _MARKS: Final = ("constraint:", "remember:")
+_RUNNING: Final = "inProgress"
+_STILL: Final = "still running"
 _CHANGES: Final = ("added", "edited", "deleted")
 
 _INTRODUCTION: Final = (
@@ -145,6 +147,8 @@ def _commands(entries: Sequence[CommandEntry]) -> _Section:
 def _end(entry: CommandEntry) -> str:
     if entry["exit"] is not None:
         return f"exit {entry['exit']}"
+    if entry["status"] == _RUNNING:
+        return _STILL
     return "refused" if entry["status"] == "declined" else "no exit code"
 
 
@@ -155,7 +159,7 @@ def _calls(entries: Sequence[Entry]) -> _Section:
         if entry["kind"] == "call":
             text = _one_line(entry["text"])
             latest.pop(text, None)
-            latest[text] = entry["status"]
+            latest[text] = _STILL if entry["status"] == _RUNNING else entry["status"]
             times[text] = times.get(text, 0) + 1
     lines = [f"- {status}{_often(times[text])}: {text}" for text, status in latest.items()]
     return _Section("Other calls", lines, [status != "completed" for status in latest.values()])

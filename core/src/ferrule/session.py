@@ -310,6 +310,8 @@ class LiveSession:
         await parts.hooks.observe("ferrule_session_end", context=parts.context, reason=reason)
         for tool in parts.tools.values():
             await self._closing(tool.name, tool.aclose)
+        enter = partial(self._conversation.ledger.settle, parts)
+        await self._closing("the ledger", enter)  # while the sandbox still lets files be read
         await self._closing("the model provider", parts.provider.aclose)
         if parts.way_out is not None:
             await self._closing("the managed network", parts.way_out.aclose)
@@ -318,6 +320,7 @@ class LiveSession:
         with contextlib.suppress(FerruleError, OSError):  # told when the turn ended, if at all
             for item in parts.recorder.pending_items():
                 parts.recorder.item_completed(ended_item(item, "failed", "ended with the session"))
+            await enter()
 
     async def _closing(self, who: str, close: Callable[[], Awaitable[None]]) -> None:
         """Close a part; one that fails or hangs keeps nobody from closing."""
