@@ -237,6 +237,24 @@ def test_every_key_of_a_large_configuration_is_told_of(config):
     assert "hooks" not in tomllib.loads(written)
 
 
+def test_what_an_installed_part_reads_is_simply_taken(config):
+    _, found = config(
+        'review_model = "r"\ncompact_prompt = "short"\nservice_tier = "flex"\n'
+        'web_search = "live"\nproject_doc_max_bytes = 9\npersonality = "friendly"\n'
+        "model_post_turn_compact_threshold_percent = 50\n"
+        "[agents]\nmax_threads = 3\n[goals]\nmax_goal_token_budget = 5\n"
+        "[skills]\nmax_context_tokens = 100\n"
+    )
+    waiting = {name for name, status in found.items() if status == "waiting"}
+    assert waiting == {"personality", "model_post_turn_compact_threshold_percent"}
+
+
+def test_instructions_that_a_part_reads_are_simply_taken(bare_home, bring):
+    (bare_home / "AGENTS.md").write_text("Say please.\n")
+    told = {each["name"]: each["status"] for each in bring(bare_home)["findings"]}
+    assert told["AGENTS.md"] == "taken"
+
+
 def test_the_command_alone_lists_what_can_be_imported(ferrule_home):
     done = ferrule_home.run("import")
     assert done.returncode == 0

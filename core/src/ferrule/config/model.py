@@ -214,7 +214,7 @@ class ConfigFile(TypedDict, total=False):
     responses_api_metadata: dict[str, object]
     """Metadata sent with requests."""
     model_post_turn_compact_threshold_percent: s.Count
-    """Share of the context at which the history is shortened after a turn."""
+    """Accepted for compatibility; `model_auto_compact_token_limit` says when that is done."""
     thread_unload_delay_secs: s.Count
     """How long an idle thread stays in memory."""
     experimental_thread_store: Literal["local", "in_memory"]

@@ -187,11 +187,15 @@ def _files(settings: SettingsImport, wish: _Wish) -> Iterator[Finding]:
 
 
 def _installed_parts() -> frozenset[str]:
+    """Name what is there: plugins, and distributions that only bring tools or compactors."""
     from importlib.metadata import entry_points
 
-    return frozenset(
-        entry.name.replace("_", "-") for entry in entry_points(group="ferrule.plugins")
-    )
+    groups = ("ferrule.plugins", "ferrule.tools", "ferrule.compactors")
+    entries = [entry for group in groups for entry in entry_points(group=group)]
+    owners = (entry.dist.name for entry in entries if entry.dist is not None)
+    return frozenset(entry.name.replace("_", "-") for entry in entries) | {
+        name.removeprefix("ferrule-") for name in owners
+    }
 
 
 def _sessions(work: SessionImport, host: Host, report: Report) -> None:

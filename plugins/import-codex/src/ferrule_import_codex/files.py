@@ -61,7 +61,7 @@ class FileCopier:
             yield self._copy("prompts", entry, reader="prompts")
         for name in ("AGENTS.md", "AGENTS.override.md"):
             if self.source.has(name):
-                yield self._copy("prompts", self._top(name), reader="project-docs")
+                yield self._copy("prompts", self._top(name), reader="instructions")
 
     def hooks(self) -> Iterator[Finding]:
         """Copy `hooks.json` under a name that nothing reads: hooks run commands."""
