@@ -279,3 +279,25 @@ def test_an_answer_to_a_call_that_nobody_made_is_refused(stage, escalated):
 
     stage.talk(conversation, mode="2026-07-28", elicitation_callback=never)
     assert ran(stage)
+
+
+def test_an_answer_that_makes_no_sense_means_no_and_the_turn_goes_on(stage, escalated):
+    stage.play(escalated, "done", "again")
+    text = types.TextContent(type="text", text="yes")
+    sense = types.CreateMessageResultWithTools(role="assistant", model="m", content=[text])
+
+    async def conversation(client):
+        first = await client.session.call_tool("codex", ASKING, allow_input_required=True)
+        done = await client.session.call_tool(
+            "codex",
+            ASKING,
+            input_responses=dict.fromkeys(first.input_requests, sense),
+            request_state=first.request_state,
+        )
+        assert done.structured_content["content"] == "done"
+        thread_id = done.structured_content["threadId"]
+        again = await client.call_tool("codex-reply", {"prompt": "x", "threadId": thread_id})
+        assert again.structured_content["content"] == "again"
+
+    stage.talk(conversation, mode="2026-07-28", elicitation_callback=stage.say("accept"))
+    assert not ran(stage)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import secrets
+from contextlib import suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import anyio
 from mcp_types import CallToolResult, ElicitRequest, InputRequiredResult, TextContent
+from pydantic import ValidationError
 
 from ferrule_hookspecs.errors import FerruleError, ToolArgumentError
 from ferrule_mcp_server.call_arguments import check, start_of, thread_of
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
     from mcp.server.context import ServerRequestContext
-    from mcp_types import CallToolRequestParams
+    from mcp_types import CallToolRequestParams, InputResponse
 
     from ferrule_mcp_server.thread_shelf import OpenThread, ThreadShelf
     from ferrule_mcp_server.turn import RunningTurn
@@ -102,9 +105,14 @@ class ToolCalls:
             return _result(thread.id, str(error), is_error=True)
         return await self._follow(caller, _Waiting(thread, turn, request, anyio.Event()))
 
-    async def _follow(self, caller: Caller, work: _Waiting) -> CallToolResult | InputRequiredResult:
+    async def _follow(
+        self,
+        caller: Caller,
+        work: _Waiting,
+        answers: Mapping[int, Answer | None] = MappingProxyType({}),
+    ) -> CallToolResult | InputRequiredResult:
         try:
-            ending = await work.turn.follow(caller)
+            ending = await work.turn.follow(caller, answers)
         finally:
             if work.turn.ended.is_set():
                 await self._shelf.done(work.thread)
@@ -139,12 +147,9 @@ class ToolCalls:
             raise ToolArgumentError(f"{tool}: nothing waits for an answer with this `requestState`")
         del self._waiting[cast("str", params.request_state)]
         work.again.set()
-        answers = params.input_responses or {}
-        for number in list(work.turn.open):
-            said = answers.get(str(number))
-            answer = None if said is None else Answer.model_validate(said.model_dump())
-            await work.turn.answer(number, answer)
-        return await self._follow(caller, work._replace(again=anyio.Event()))
+        said = params.input_responses or {}
+        answers = {number: _answer(said.get(str(number))) for number in work.turn.open}
+        return await self._follow(caller, work._replace(again=anyio.Event()), answers)
 
     async def _interrupt(self, thread_id: str) -> CallToolResult:
         turn = self._shelf.running(thread_id)
@@ -178,6 +183,13 @@ class ToolCalls:
         lines = [f"{each['threadId']} {each['status']} {each['preview']}" for each in threads]
         text = TextContent(type="text", text="\n".join(lines) or "There are no threads yet.")
         return CallToolResult(content=[text], structured_content={"threads": threads})
+
+
+def _answer(said: InputResponse | None) -> Answer | None:
+    """Read what a client answers; what makes no sense is no answer."""
+    with suppress(ValidationError):
+        return None if said is None else Answer.model_validate(said.model_dump())
+    return None
 
 
 def _request(tool: str, arguments: Mapping[str, object]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing, suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import anyio
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from ferrule_mcp_server.caller import Caller
     from ferrule_mcp_server.codex_events import CodexEvents
 
-_INTERRUPT_S: Final = 5.0
+_INTERRUPT_S: Final = 30.0
 _GONE: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 _NEWS: Final[Mapping[str, str]] = {
     "commandExecution": "command",
@@ -75,13 +76,17 @@ class RunningTurn:
         taken = await shielded(self._session.perform(op))
         self._turn_id = taken.get("turnId", "")
 
-    async def follow(self, caller: Caller) -> Ending | None:
+    async def follow(
+        self, caller: Caller, answers: Mapping[int, Answer | None] = MappingProxyType({})
+    ) -> Ending | None:
         """Pass on what happens until the turn ends; None where the caller is to call again.
 
-        Cancelling interrupts the turn.
+        Cancelling interrupts the turn. `answers` are what the caller says to its open questions.
         """
         ending: Ending | None = None
         try:
+            for number, answer in answers.items():
+                await self._answer(number, answer)
             async with anyio.create_task_group() as group:
                 ending = await self._read(caller, group)
                 group.cancel_scope.cancel()
@@ -90,7 +95,7 @@ class RunningTurn:
             raise
         return ending
 
-    async def answer(self, number: int, answer: Answer | None) -> None:
+    async def _answer(self, number: int, answer: Answer | None) -> None:
         """Pass on what the caller says to a question; None where it says nothing."""
         asked = self._open.pop(number, None)
         if asked is not None:
