@@ -92,7 +92,7 @@ def test_pages_from_elsewhere_stay_outside(stage):
     allowed = "http://localhost:3000"
     stage.home.configure(tables=f'[transports.http]\nallowed_origins = ["{allowed}"]\n')
 
-    with listening(stage) as url, httpx.Client(headers=HEADERS) as client:
+    with listening(stage) as url, httpx.Client(headers=HEADERS, timeout=120) as client:
 
         def status(**headers):
             return client.post(url, json=HELLO, headers=headers).status_code
@@ -120,7 +120,10 @@ def test_a_door_that_others_reach_needs_a_token(stage, token_file):
     assert "can be reached from other machines" in refused.stderr
 
     options = ("--ws-auth", "capability-token", "--ws-token-file", token_file)
-    with listening(stage, *options, host="0.0.0.0") as url, httpx.Client(headers=HEADERS) as client:
+    with (
+        listening(stage, *options, host="0.0.0.0") as url,
+        httpx.Client(headers=HEADERS, timeout=120) as client,
+    ):
         url = url.replace("0.0.0.0", "127.0.0.1")
 
         def status(**headers):
@@ -133,7 +136,7 @@ def test_a_door_that_others_reach_needs_a_token(stage, token_file):
 
 @pytest.mark.slow
 def test_sessions_have_an_end_and_cannot_be_guessed(stage):
-    with listening(stage) as url, httpx.Client(headers=HEADERS) as client:
+    with listening(stage) as url, httpx.Client(headers=HEADERS, timeout=120) as client:
         session = client.post(url, json=HELLO).headers["mcp-session-id"]
         ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MOST: Final = 128
 """Messages that wait in either direction, and requests under way."""
 _OVERLOADED: Final = -32001
-_DRAIN_S: Final = 0.5
+_DRAIN_S: Final = 10.0
 _GONE: Final = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
