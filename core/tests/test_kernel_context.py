@@ -7,8 +7,10 @@ import os
 import time
 from pathlib import Path
 
+import pytest
 from kernel_plugins.speech import DONE, say
 
+from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.hooks import ContextFragment, ContextUpdate
 
 
@@ -201,3 +203,14 @@ def test_configured_instructions_are_added_to_the_base_prompt(bench, stage):
 
     text = stage.requests[0].input[0]["content"][0]["text"]
     assert text == "You are a clerk.\n\nBe brief."
+
+
+@pytest.mark.parametrize(("data", "reason"), [(None, "No such file"), (b"caf\xe9", "not UTF-8")])
+def test_a_base_prompt_that_cannot_be_read_is_named(bench, data, reason):
+    file = bench.workspace / "base.md"
+    if data is not None:
+        file.write_bytes(data)
+    bench.configure(f"model_instructions_file = {json.dumps(str(file))}")
+
+    with pytest.raises(ConfigError, match=rf"model_instructions_file: .*base\.md.*{reason}"):
+        bench.turn()

@@ -64,10 +64,9 @@ def _base_text(config: Mapping[str, object]) -> str:
     if isinstance(path, str) and path:
         try:
             return Path(path).expanduser().read_text(encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(
-                f"model_instructions_file: cannot read {path!r}: {error.strerror}"
-            ) from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "it is not UTF-8"
+            raise ConfigError(f"model_instructions_file: cannot read {path!r}: {reason}") from None
     return (Path(__file__).parent / "prompts" / "base.md").read_text(encoding="utf-8")
 
 
