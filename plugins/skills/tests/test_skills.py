@@ -238,6 +238,19 @@ def test_a_file_that_is_gone_is_said_in_its_place(place):
     assert "The file cannot be read: No such file" in place.prompt("$demo")
 
 
+def test_a_link_that_was_put_in_place_of_a_skill_is_not_followed(place):
+    file = place.skill("project/.agents/skills/demo")
+    place.fragment()
+    secret = place.folder / "secret"
+    secret.write_text("secret")
+    file.unlink()
+    file.symlink_to(secret)
+
+    text = place.prompt("$demo")
+    assert "The file leads elsewhere since the skills were listed." in text
+    assert "secret\n" not in text
+
+
 def test_skills_that_come_change_or_go_are_told_once(place):
     place.skill("home/skills/stays")
     file = place.skill("home/skills/goes")

@@ -40,6 +40,6 @@ def bodies(skills: Sequence[Skill]) -> str:
 
 def _body(skill: Skill) -> str:
     try:
-        return read_body(skill.path)
+        return read_body(skill)
     except SkillError as error:
         return f"The file {error}."

@@ -42,13 +42,14 @@ class SkillError(FerruleError):
 
 
 class Skill(NamedTuple):
-    """A skill as its file describes it."""
+    """A skill as its file describes it; `real` is where the file was when it was looked at."""
 
     name: str
     description: str
     path: str
     root: str
     scope: Scope
+    real: str
 
     @property
     def place(self) -> str:
@@ -78,6 +79,7 @@ def read_skill(file: Path, root: Path, scope: Scope) -> Skill:
     Raises:
         SkillError: It is no file, or its head does not say what is needed.
     """
+    real = os.path.realpath(file)
     values, lines = _head(_text(file, _HEAD_LIMIT)[0])
     name = values.get("name", file.parent.name)
     description = " ".join(values.get("description", "").split())
@@ -89,17 +91,19 @@ def read_skill(file: Path, root: Path, scope: Scope) -> Skill:
         raise SkillError(
             "`description` is missing: say what it is for", lines.get("description", 1)
         )
-    return Skill(name, description[:DESCRIPTION_LIMIT], str(file), str(root), scope)
+    return Skill(name, description[:DESCRIPTION_LIMIT], str(file), str(root), scope, real)
 
 
-def read_body(path: str) -> str:
-    """Return the whole text of a file, cut with a mark where it is very long.
+def read_body(skill: Skill) -> str:
+    """Return the whole text of a skill's file, cut with a mark where it is very long.
 
     Raises:
-        SkillError: It cannot be read.
+        SkillError: It cannot be read, or is a link now that it was not when it was looked at.
     """
-    text, is_cut = _text(Path(path), _BODY_LIMIT)
-    return f"{text}\n[Cut here. Read the rest of {path} itself.]" if is_cut else text
+    if os.path.realpath(skill.path) != skill.real:  # a command may have put it there
+        raise SkillError("leads elsewhere since the skills were listed")
+    text, is_cut = _text(Path(skill.real), _BODY_LIMIT)
+    return f"{text}\n[Cut here. Read the rest of {skill.path} itself.]" if is_cut else text
 
 
 def _text(file: Path, limit: int) -> tuple[str, bool]:
