@@ -498,7 +498,9 @@ def test_a_child_that_is_given_up_while_it_opens_keeps_nobody_from_closing(bench
 
     session = parent(act)
     ends = [a["context"].thread_id for n, a in stage.hook_calls if n == "ferrule_session_end"]
-    assert ends[-1] == session.thread["id"]
+    begun = [a["context"].thread_id for n, a in stage.hook_calls if n == "ferrule_session_start"]
+    assert ends == [begun[1], session.thread["id"]]
+    assert stage.closed.count("provider") == 2
 
 
 def test_what_a_parent_has_warned_of_its_children_do_not_say_again(bench, stage, parent):

@@ -45,6 +45,8 @@ def test_a_session_that_a_plugin_refuses_does_not_open(bench, stage):
 
     with pytest.raises(FerruleError, match=r"^the server is not there$"):
         bench.turn()
+    assert [n for n, _ in stage.hook_calls].count("ferrule_session_end") == 1
+    assert stage.closed == ["provider"]
 
 
 def test_a_call_with_a_namespace_is_one_of_the_joined_name(bench, stage):

@@ -118,7 +118,8 @@ class LocalKernel:
 
     def unlisten(self, listener: Callable[[str], None]) -> None:
         """Tell a session nothing any more."""
-        self._listeners.remove(listener)
+        if listener in self._listeners:
+            self._listeners.remove(listener)
 
     def _report(self, fault: str) -> None:
         for listener in self._listeners:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, cast
 
+import anyio
+
 from ferrule import __version__
+from ferrule.containment import contained
 from ferrule.git_info import git_info
 from ferrule.policy import mode_to_policy
 from ferrule.session_parts import SessionParts, Settings
+from ferrule.session_view import close_view
 from ferrule.stored_settings import stored_facts
 from ferrule.transcript import copy_for_fork, read_history
+from ferrule_hookspecs.errors import FerruleError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.threads import Thread
 
 _TOKEN_LIMIT: Final = 10_000
+_CLOSING_S: Final = 5.0
 Source = Literal["startup", "resume", "fork"]
 
 
@@ -40,6 +48,20 @@ class Opening:
     history: list[HistoryItem] = field(default_factory=list["HistoryItem"])
     parts: SessionParts | None = None
     kin: Kin | None = None
+
+
+async def give_up(opening: Opening) -> None:
+    """Give back what a thread holds that has come to no session."""
+    parts = opening.parts
+    if parts is None:
+        return
+    with anyio.CancelScope(shield=True):  # who opens it may be cancelled
+        await parts.hooks.observe("ferrule_session_end", context=parts.context, reason="closed")
+        closes = [tool.aclose for tool in parts.tools.values()]
+        closes += [parts.provider.aclose, parts.close_plugins, partial(close_view, parts)]
+        for close in closes:
+            with suppress(FerruleError), anyio.move_on_after(_CLOSING_S), contained("a plugin"):
+                await close()
 
 
 def configured(options: ThreadOptions, reviewer: str) -> Settings:

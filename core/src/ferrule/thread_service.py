@@ -17,14 +17,14 @@ from ferrule.family import Family
 from ferrule.ids import uuid7
 from ferrule.kept_values import KeptValues
 from ferrule.model_facts import doubt_about, facts_about, with_model
-from ferrule.opening import Opening, configured, recall, session_meta, wire_thread
+from ferrule.opening import Opening, configured, give_up, recall, session_meta, wire_thread
 from ferrule.plugin_set import PluginSet
 from ferrule.recipes import RecipeBook, configured_recipes
 from ferrule.recorder import Recorder
 from ferrule.services import LiveServices
 from ferrule.session import LiveSession
 from ferrule.session_parts import SessionParts, Settings
-from ferrule.session_view import close_view, open_view
+from ferrule.session_view import open_view
 from ferrule.stored_settings import inherited, read_settings
 from ferrule.transcript import (
     first_turns,
@@ -128,16 +128,31 @@ class ThreadService:
     async def _open(
         self, opening: Opening, recall: Callable[[], None] = lambda: None
     ) -> LiveSession:
-        """Build a session; whatever fails gives back the writer's lock."""
+        """Build a session; whatever fails gives back what it holds, the writer's lock at last."""
         try:
             recall()
             return await self._build(opening)
         except BaseException:
-            if opening.parts is not None:
-                await close_view(opening.parts)
+            await self._give_up(opening)
+            raise
+
+    async def _give_up(self, opening: Opening) -> None:
+        parts = opening.parts
+        if parts is not None and parts.family is not None:
+            self._begin(parts.family.session)
+            await parts.family.session.close()
+            return
+        try:
+            await give_up(opening)
+        finally:
+            if parts is not None:
+                self._kernel.unlisten(parts.recorder.warning)
             if opening.writer is not None:
                 opening.writer.close()
-            raise
+
+    def _begin(self, session: LiveSession) -> None:
+        self._sessions.append(session)
+        self._kernel.group.start_soon(session.run, self._kernel.group)
 
     async def _build(self, opening: Opening) -> LiveSession:
         options = opening.options
@@ -188,8 +203,7 @@ class ThreadService:
             recorder.warning(warning)
         _name_accepted_gaps(parts)
         await self._announce(parts, opening)
-        self._sessions.append(session)
-        self._kernel.group.start_soon(session.run, self._kernel.group)
+        self._begin(session)
         family.begin()
         return session
 
