@@ -96,7 +96,7 @@ class FerruleHome:
         *arguments: str,
         stdin: str | None = None,
         environ: Mapping[str, str] | None = None,
-        timeout: float = 60.0,
+        timeout: float = 120.0,
     ) -> FinishedRun:
         """Run `ferrule` with arguments and wait for its end."""
         started = time.monotonic()
