@@ -493,3 +493,15 @@ def test_a_budget_of_money_binds_the_model_that_reviews(review, bench, stage):
     assert stage.requests == []
     (ended,) = bench.of("turn/completed")
     assert "no price is known for the model 'strict-model'" in ended["turn"]["error"]["message"]
+
+
+def test_how_full_a_review_was_says_nothing_of_the_thread(review, bench, stage):
+    bench.configure(ALONE + 'compactor = "staged"\nmodel_auto_compact_token_limit = 5000')
+    large = Completed("r", {**USAGE, "totalTokens": 90_000})
+    stage.turns.extend([[*say("hello"), DONE], [*say("raw"), large], [*say("mended"), DONE]])
+    session = review(before=["hi"])
+    bench.events.clear()
+
+    bench.turn(resume=session.thread["id"])
+
+    assert "contextCompaction" not in shown(bench)

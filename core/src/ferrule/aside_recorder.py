@@ -44,6 +44,8 @@ class AsideRecorder(Recorder):
         if type_ in _MODELS_SIDE or payload.get("type") in _MODELS_FACTS:
             aside = {"turn_id": self.turn_id, "record": type_, "payload": payload}
             self._of.record("event_msg", {"type": "aside", **aside})
+        elif type_ == "token_usage_record":  # paid for by the thread, but no measure of its context
+            self._of.record(type_, {**payload, "aside": True})
         else:
             self._of.record(type_, payload)
 

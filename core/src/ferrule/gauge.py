@@ -125,7 +125,7 @@ def stored_gauge(records: Sequence[RolloutRecord]) -> Gauge:
     for record in records:
         if record["type"] == "compacted":
             tokens = None
-        elif record["type"] == "token_usage_record":
+        elif record["type"] == "token_usage_record" and not record["payload"].get("aside"):
             usage = record["payload"].get("response")
             total = usage.get("totalTokens") if isinstance(usage, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
             tokens = total if isinstance(total, int) and total else tokens
