@@ -36,7 +36,9 @@ def budget_note(goal: Goal) -> str:
 
 
 def _fenced(goal: Goal) -> str:
-    return f"<objective>\n{goal.objective}\n</objective>"
+    """Show what it says; whoever wrote it cannot end it early."""
+    said = goal.objective.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return f"<objective>\n{said}\n</objective>"
 
 
 def _used(goal: Goal) -> str:
