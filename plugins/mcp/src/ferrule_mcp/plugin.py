@@ -30,10 +30,8 @@ async def ferrule_tools(context: PluginContext) -> Sequence[Tool] | None:
         return None
     from ferrule_mcp.thread_servers import ThreadServers
 
-    servers = ThreadServers(context)
-    tools = await servers.open()
-    _threads[context.thread_id] = servers
-    return tools
+    servers = _threads[context.thread_id] = ThreadServers(context)
+    return await servers.open()  # given up meanwhile, they go with the session's end
 
 
 @hookimpl
