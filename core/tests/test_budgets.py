@@ -230,6 +230,22 @@ def test_every_kind_of_budget_survives_the_end_of_a_session(bench, stage, priced
     assert len(stage.requests) == 1
 
 
+def test_a_history_that_was_shortened_is_no_request(bench, stage):
+    bench.configure('compactor = "staged"\nbudgets.thread.requests = 2')
+    stage.turns.extend([[*say("one"), DONE], [*say("two"), DONE]])
+
+    async def script(session):
+        await bench.start(session)
+        await bench.until("turn/completed")
+        await bench.perform(session, "thread/compact/start")
+        await bench.until("turn/completed", 2)
+
+    go_on(bench, bench.run(script))
+
+    assert len(stage.requests) == 2
+    assert status(bench) == "completed"
+
+
 def test_each_turn_has_the_whole_budget_of_a_turn(bench, stage):
     bench.configure("budgets.turn.tokens = 1000")
     stage.turns.extend([[*say("one"), spends(900)], [*say("two"), spends(900)]])

@@ -216,9 +216,15 @@ def _used(usage: TokenUsage, prices: ModelPrices | None) -> Used:
 
 
 def _count(records: Sequence[RolloutRecord]) -> int:
-    return sum(
-        record["type"] == "token_usage_record" and "response" in record["payload"]
+    """Count the responses; what only says how long a shortened history is, is none."""
+    usages = (
+        cast("Mapping[str, object]", record["payload"]["response"])
         for record in records
+        if record["type"] == "token_usage_record" and "response" in record["payload"]
+    )
+    return sum(
+        not usage.get("totalTokens") or any(map(usage.get, ("inputTokens", "outputTokens")))
+        for usage in usages
     )
 
 
