@@ -409,6 +409,12 @@ def test_nothing_that_was_named_by_others_ends_its_line_or_the_ledger():
     assert "- Constraint:" not in [line[:13] for line in text.splitlines()]
 
 
+def test_a_file_that_is_too_large_for_a_hash_is_told_by_its_size():
+    entries = [{"kind": "file", "path": "/w/a", "how": "read", "hash": "9000000 bytes"}]
+    text = ledger_message(entries, [], None)["content"][0]["text"]
+    assert "- /w/a: read (9000000 bytes)" in text
+
+
 def test_a_goal_stands_in_the_ledger_until_it_is_reached_or_taken_back():
     def shown(*statuses):
         entries = [{"kind": "goal", "text": "All green.", "status": each} for each in statuses]

@@ -127,7 +127,8 @@ def _file_line(entry: FileEntry, hows: set[str]) -> str:
     if entry["how"] == "deleted":
         return f"- {path}: deleted"
     done = [how for how in (*_CHANGES, "read") if how in hows and how != "deleted"]
-    held = f" (sha256 {entry['hash']})" if entry["hash"] else ""
+    kind = "" if " " in (entry["hash"] or "") else "sha256 "  # of a large file, its size
+    held = f" ({kind}{entry['hash']})" if entry["hash"] else ""
     return f"- {path}: {', '.join(done)}{held}"
 
 
