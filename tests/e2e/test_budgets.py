@@ -37,7 +37,7 @@ def test_an_agent_that_uses_up_the_budget_ends_the_run(run_ferrule, model_server
     assert run.returncode == 1
     assert run.events[-1]["error"]["reason"] == "budget_exceeded"
     assert "token budget of 600 is used up: 660 used" in run.events[-1]["error"]["message"]
-    assert len(model_server.requests) == 6
+    assert len(model_server.requests) in (6, 7)  # one of the root's may be on its way
     assert not run.survivors
 
 
