@@ -239,6 +239,28 @@ def test_a_review_that_is_interrupted_leaves_review_mode_and_says_so(bench, stag
     }
 
 
+def test_a_review_that_is_interrupted_at_once_asks_nobody_to_send_it_again(bench, stage):
+    stage.hooks["ferrule_review_task"] = TASK
+
+    async def script(session):
+        begun = anyio.Event()
+
+        async def hang(**arguments):
+            begun.set()
+            await anyio.sleep_forever()
+
+        stage.hooks["ferrule_prompt_submit"] = hang
+        await bench.perform(session, "review/start", target=TARGET)
+        await begun.wait()
+        await bench.perform(session, "turn/interrupt", turnId="")
+        await bench.until("turn/completed")
+
+    bench.run(script)
+
+    assert not bench.of("warning")
+    assert bench.items("exitedReviewMode")
+
+
 def test_a_review_whose_model_says_nothing_fails(review, bench, stage):
     stage.turns.append([DONE])
 

@@ -93,6 +93,7 @@ class ReviewTurn:
         except BaseException:
             self._show({"type": "exitedReviewMode", "id": uuid7(), "review": _UNFINISHED})
             self._remember(_UNFINISHED)
+            turn.expect(None)  # the label is no input that somebody should send again
             turn.conclude(None)
             raise
         exited: ExitedReviewItem = {
