@@ -71,14 +71,17 @@ class ChangeReader:
         changes = await copy.changes(comparison)
         if not changes:
             return None
-        seen = [change for change in changes if not self._is_hidden(change)]
-        hidden = [path for change in changes if change not in seen for path in change.paths]
+        seen: list[Change] = []
+        hidden: list[Change] = []
+        for change in changes:
+            (hidden if self._is_hidden(change) else seen).append(change)
         lines = [f"{comparison.title}, {len(changes)} files:", *_names(seen)]
         if hidden:
-            lines.append(f"[left out: {len(changes) - len(seen)} files that may not be read here]")
+            lines.append(f"[left out: {len(hidden)} files that may not be read here]")
         excerpt = Excerpt()
         if seen:
-            diff, is_cut = await copy.diff(comparison, hidden)
+            without = [path for change in hidden for path in change.paths]
+            diff, is_cut = await copy.diff(comparison, without)
             lines += ["", excerpt.take(diff, is_cut=is_cut)]
         return Changes("\n".join(lines), excerpt.is_whole and not hidden)
 
