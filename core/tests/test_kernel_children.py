@@ -289,6 +289,19 @@ def test_a_child_that_is_not_shown_is_no_clients_but_asks_all_the_same(bench, st
     assert not views
 
 
+def test_a_child_that_a_client_cannot_take_in_is_closed(bench, stage, parent):
+    def refuse(session):
+        raise FerruleError("no room")
+
+    async def act(session, start):
+        with pytest.raises(FerruleError, match="no room"):
+            await start()
+        ended = [n for n, _ in stage.hook_calls if n == "ferrule_session_end"]
+        assert len(ended) == 1
+
+    parent(act, on_child=refuse)
+
+
 def test_an_interrupt_of_the_root_ends_every_turn_below_it(bench, stage, parent):
     stage.turns.extend([["hang"], ["hang"]])
 

@@ -160,11 +160,14 @@ class Family:
         session = await self._service.open_child(
             options.thread_id, self._thread_options(options, narrowed), kin
         )
-        if self._is_closing:
+        try:
+            if self._is_closing:
+                raise FerruleError(f"thread {self.thread_id} has closed meanwhile")
+            if queue is not None and self._options.on_child is not None:
+                self._options.on_child(ClientView(session, queue))
+        except BaseException:
             await session.close()
-            raise FerruleError(f"thread {self.thread_id} has closed meanwhile")
-        if queue is not None and self._options.on_child is not None:
-            self._options.on_child(ClientView(session, queue))
+            raise
         return session
 
     def _thread_options(self, options: ChildOptions, narrowed: Narrowed) -> ThreadOptions:
