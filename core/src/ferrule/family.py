@@ -161,14 +161,17 @@ class Family:
             options.thread_id, self._thread_options(options, narrowed), kin
         )
         try:
-            if self._is_closing:
-                raise FerruleError(f"thread {self.thread_id} has closed meanwhile")
-            if queue is not None and self._options.on_child is not None:
-                self._options.on_child(ClientView(session, queue))
+            self._hand_out(session, queue)
         except BaseException:
             await session.close()
             raise
         return session
+
+    def _hand_out(self, session: LiveSession, queue: TwinQueue | None) -> None:
+        if self._is_closing:
+            raise FerruleError(f"thread {self.thread_id} has closed meanwhile")
+        if queue is not None and self._options.on_child is not None:
+            self._options.on_child(ClientView(session, queue))
 
     def _thread_options(self, options: ChildOptions, narrowed: Narrowed) -> ThreadOptions:
         own, settings = self._options, self.parts.settings
