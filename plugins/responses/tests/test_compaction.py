@@ -48,6 +48,12 @@ def test_the_items_of_the_shorter_history_and_what_it_cost(model_server, compact
     }
 
 
+def test_what_is_no_item_is_passed_over(compact):
+    events = compact(status=200, body={"output": [1, None, "type", {}, SEALED]})
+
+    assert [event.item for event in events if isinstance(event, ItemDone)] == [SEALED]
+
+
 @pytest.mark.parametrize("body", [{"id": "r"}, [], {"output": "none"}], ids=repr)
 def test_an_answer_without_a_history_is_a_failure(compact, body):
     with pytest.raises(ProviderError, match="no shorter history"):

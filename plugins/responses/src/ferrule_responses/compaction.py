@@ -60,6 +60,8 @@ class CompactionDecoder:
             self.failure = ProviderError("the server's answer holds no shorter history")
             return []
         self.is_complete = True
-        items = [cast("HistoryItem", each) for each in cast("list[object]", output)]
-        done: list[ModelEvent] = [ItemDone(item) for item in items if "type" in item]
+        items = (each for each in cast("list[object]", output) if isinstance(each, dict))
+        done: list[ModelEvent] = [
+            ItemDone(cast("HistoryItem", item)) for item in items if "type" in item
+        ]
         return [*done, Completed(str(table.get("id") or ""), usage_of(table.get("usage")))]
