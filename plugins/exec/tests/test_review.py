@@ -115,6 +115,7 @@ def test_what_cannot_be_reviewed_is_one_sentence_and_exit_code_1(
     (said,) = [line for line in run.stderr.splitlines() if line.startswith("Error: ")]
     assert sentence in said
     assert not model_server.requests
+    assert run_ferrule("threads", "list", "--all").stdout == "No threads.\n"
 
 
 def test_what_cannot_be_used_together_is_exit_code_2(run_ferrule):

@@ -92,6 +92,7 @@ def test_what_cannot_be_reviewed_is_one_sentence(run_ferrule, model_server, argv
     assert sentence in run.stderr
     assert run.stdout == ""
     assert not model_server.requests
+    assert run_ferrule("threads", "list", "--all").stdout == "No threads.\n"
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,7 @@ class Conversation:
         self._work = anyio.CancelScope(shield=True)
         self._is_over = False
         self._interrupts = 0
+        self.has_begun = False
 
     async def run(self, input_: list[UserInput], review: ReviewTarget | None = None) -> Outcome:
         """Run to the end of the turn, or of a review in its place, and tell the output about it.
@@ -217,6 +218,7 @@ class Conversation:
 
     async def _end(self) -> Turn:
         """Follow the turn to its end."""
+        self.has_begun = True
         async for event in self._events:
             if event["method"] == "turn/completed":
                 return event["params"]["turn"]

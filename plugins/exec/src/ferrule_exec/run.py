@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from ferrule_exec.errors import ExecError
@@ -68,6 +69,7 @@ async def _converse(
     from ferrule_exec.conversation import Conversation
 
     session = await _open(kernel, job)
+    is_empty = False
     try:
         if words := _UNCONFINED.get(session.facts.sandbox_policy["type"]):
             stderr.write(f"warning: {words}\n")
@@ -79,11 +81,17 @@ async def _converse(
         conversation = Conversation(
             session, output, stdout, schema=job.schema, max_wait_s=job.arguments.max_wait_s
         )
-        outcome = await conversation.run(job.input, job.review)
+        try:
+            outcome = await conversation.run(job.input, job.review)
+        finally:
+            is_empty = job.review is not None and not conversation.has_begun
         return _finish(outcome, job.arguments.output_file, stderr)
     finally:
         with anyio.move_on_after(_CLOSE_S, shield=True):
             await session.close()
+        if is_empty and not job.arguments.ephemeral:  # else it would be the last thread to resume
+            with suppress(FerruleError):
+                kernel.threads.store.delete(session.thread["id"])
 
 
 async def _open(kernel: Kernel, job: Job) -> Session:

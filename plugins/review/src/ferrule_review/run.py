@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ferrule_hookspecs.errors import ConfigError, FerruleError, InterruptedByUserError
@@ -72,6 +73,7 @@ async def _review(kernel: Kernel, arguments: Arguments, config: Config) -> None:
     import anyio
 
     session = await kernel.threads.start(ThreadOptions(config=config, cwd=arguments.cwd))
+    has_begun = False
     try:
         if session.facts.sandbox_policy["type"] in ("dangerFullAccess", "externalSandbox"):
             _tell("warning: nothing of ours confines the commands of this review")
@@ -82,10 +84,14 @@ async def _review(kernel: Kernel, arguments: Arguments, config: Config) -> None:
                 "params": {"threadId": session.thread["id"], "target": arguments.target},
             }
         )
+        has_begun = True
         text, findings = await _result(session)
     finally:
         with anyio.move_on_after(_CLOSE_S, shield=True):
             await session.close()
+        if not has_begun:  # an empty thread would be the last one to resume
+            with suppress(FerruleError):
+                kernel.threads.store.delete(session.thread["id"])
     as_json = json.dumps(findings, ensure_ascii=False, indent=2) + "\n"
     if arguments.output is not None:
         _write(arguments.output, as_json)
