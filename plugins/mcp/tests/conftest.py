@@ -20,7 +20,7 @@ from ferrule_testkit.model_items import function_call, message
 from ferrule_testkit.surroundings import free_port
 
 SERVERS = Path(__file__).parent / "servers"
-PATIENT = "mcp_optional_startup_grace_ms = 30000\n"
+PATIENT = "mcp_optional_startup_grace_ms = 120000\n"
 # The model is told of every tool, as one is that cannot search for them.
 DIRECT = "tools = { tool_search = false, web_search = false }\n"
 
@@ -28,7 +28,7 @@ DIRECT = "tools = { tool_search = false, web_search = false }\n"
 def table(name, *arguments, server="plain_server.py", **keys):
     """A table of `mcp_servers` for a server of this folder, trusted unless it is said otherwise."""
     given = {"command": sys.executable, "args": [str(SERVERS / server), *map(str, arguments)]}
-    given |= {"trusted": True, **keys}
+    given |= {"trusted": True, "startup_timeout_sec": 120, **keys}
     lines = [f"{key} = {toml(value)}" for key, value in given.items()]
     return "\n".join([f"[mcp_servers.{name}]", *lines, ""])
 

@@ -48,7 +48,7 @@ def test_tools_of_a_late_server_come_when_it_is_there(talk, table, tmp_path):
     late = table("late", "--gate", gate)
     talk.configure(late)
     config = talk.home.path / "config.toml"
-    config.write_text(config.read_text().replace("grace_ms = 30000", "grace_ms = 1"))
+    config.write_text(config.read_text().replace("grace_ms = 120000", "grace_ms = 1"))
 
     async def main(kernel):
         session = await talk.open(kernel)
@@ -75,7 +75,7 @@ def test_a_server_that_was_late_before_is_started_once_a_turn_has_begun(
     gate = tmp_path / "gate"
     talk.configure(table("late", "--gate", gate, "--starts", starts))
     config = talk.home.path / "config.toml"
-    config.write_text(config.read_text().replace("grace_ms = 30000", "grace_ms = 1"))
+    config.write_text(config.read_text().replace("grace_ms = 120000", "grace_ms = 1"))
     counts = []
 
     async def main(kernel):

@@ -28,7 +28,8 @@ def opened(talk, starts, tmp_path):
     """Opens sessions in a process, ends it in some way; returns what it printed."""
     command = json.dumps(sys.executable)
     args = json.dumps(["-S", "-I", str(SERVERS / "tiny_server.py"), str(starts)])
-    tables = [f"[mcp_servers.s{n}]\ncommand = {command}\nargs = {args}" for n in range(PER_SESSION)]
+    keys = f"command = {command}\nargs = {args}\nstartup_timeout_sec = 300"
+    tables = [f"[mcp_servers.s{n}]\n{keys}" for n in range(PER_SESSION)]
     talk.configure(*tables)
     folder = tmp_path / "folders"
     folder.mkdir()

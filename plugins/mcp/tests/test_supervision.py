@@ -35,7 +35,7 @@ def remembered(talk, settings):
     from ferrule_mcp.server_settings import read_servers
 
     cache = talk.home.path / "cache" / "mcp"
-    for text in (settings, settings.replace('"20"', '"0"')):
+    for text in (settings, settings.replace('"100"', '"0"')):
         tables = tomllib.loads(text)["mcp_servers"]
         ((server,), _) = read_servers(tables, str(talk.home.workspace))
         if text == settings:
@@ -44,8 +44,8 @@ def remembered(talk, settings):
 
 
 def test_slow_servers_that_are_known_do_not_delay_the_first_request(talk, table, model_server):
-    slow = [table(f"slow{number}", "--slow", "20") for number in range(10)]
-    talk.configure(*[each.replace('"--slow", "20"', '"--slow", "0"') for each in slow])
+    slow = [table(f"slow{number}", "--slow", "100") for number in range(10)]
+    talk.configure(*[each.replace('"--slow", "100"', '"--slow", "0"') for each in slow])
     talk.exec()
     for settings in slow:  # as if each had been known before it became slow
         remembered(talk, settings)
@@ -56,22 +56,22 @@ def test_slow_servers_that_are_known_do_not_delay_the_first_request(talk, table,
     run = talk.home.run("exec", "--json", "go")
 
     assert run.returncode == 0
-    assert model_server.requests[-1].at - began < 10
+    assert model_server.requests[-1].at - began < 80
     assert not run.survivors
 
 
 def test_what_is_waited_for_once_in_vain_is_not_waited_for_again(talk, table, model_server):
-    talk.configure(table("slow", "--slow", "20"))
+    talk.configure(table("slow", "--slow", "100"))
     path = talk.home.path / "config.toml"
-    path.write_text(path.read_text().replace("30000", "1500"))
+    path.write_text(path.read_text().replace("120000", "1500"))
     first = talk.exec()
     assert "ferrule mcp test slow" in first.items("error")[0]["message"]
 
-    path.write_text(path.read_text().replace("1500", "30000"))
+    path.write_text(path.read_text().replace("1500", "120000"))
     began = time.monotonic()
     talk.exec()
 
-    assert model_server.requests[-1].at - began < 15
+    assert model_server.requests[-1].at - began < 80
 
 
 def test_a_required_server_that_does_not_start_stops_the_run(talk, table):
@@ -87,7 +87,7 @@ def test_a_required_server_that_does_not_start_stops_the_run(talk, table):
 def test_a_required_server_is_waited_for(talk, table):
     talk.configure(table("late", "--slow", "1", required=True))
     path = talk.home.path / "config.toml"
-    path.write_text(path.read_text().replace("30000", "10"))
+    path.write_text(path.read_text().replace("120000", "10"))
 
     (call,) = talk.exec(("mcp__late__echo", {"text": "x"})).items("mcp_tool_call")
 
@@ -186,10 +186,10 @@ def test_no_process_stays_behind(talk, table, starts, end, kind):
 
 
 def gone(*markers):
-    """Whether all processes with a marker in their environment end within a moment."""
+    """Whether all processes with a marker in their environment end."""
 
     async def wait():
-        with anyio.move_on_after(10):
+        with anyio.move_on_after(120):
             while any(survivors(marker) for marker in markers):
                 await anyio.sleep(0.05)
             return True

@@ -7,7 +7,6 @@ printed is one JSON line a round: the open descriptors once its sessions are clo
 are open where something else ends them.
 """
 
-import asyncio
 import json
 import os
 import sys
@@ -20,6 +19,7 @@ from ferrule.host import LocalHost
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.host import ConfigRequest, ThreadOptions
 from ferrule_hookspecs.serving import RpcCall
+from ferrule_testkit.processes import survivors
 
 
 class Sessions:
@@ -75,12 +75,25 @@ class Sessions:
         await self.each(lambda session: session.close())
 
 
+def descriptors():
+    return len(os.listdir("/proc/self/fd"))
+
+
 def tell():
-    print(json.dumps(len(os.listdir("/proc/self/fd"))), flush=True)
+    print(json.dumps(descriptors()), flush=True)
+
+
+async def settled():
+    """Wait until no server of a closed session runs any more."""
+    marker = f"HOME={os.environ['HOME']}"
+    with anyio.move_on_after(120):
+        while any("tiny_server.py" in line for line in survivors(marker).values()):
+            await anyio.sleep(0.05)
 
 
 async def main(kernel):
     folder, ending = Path(sys.argv[2]), sys.argv[3]
+    most = None
     for _ in range(int(sys.argv[5])):
         sessions = Sessions(kernel, folder)
         await sessions.start(int(sys.argv[4]))
@@ -89,7 +102,12 @@ async def main(kernel):
             await sessions.each(sessions.serve)
         if ending in ("exit", "server crash"):
             await sessions.close()
-            await asyncio.sleep(0)
+            if most is None:
+                await settled()
+                most = descriptors()
+            with anyio.move_on_after(120):  # servers that take their time to end
+                while descriptors() > most:
+                    await anyio.sleep(0.05)
             tell()
             continue
         tell()

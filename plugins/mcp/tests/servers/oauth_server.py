@@ -1,6 +1,7 @@
 """An MCP server over HTTP that wants its users to sign in: `oauth_server.py PORT SECONDS`.
 
-It is its own issuer, agrees to everybody at once, and its tokens last SECONDS.
+It is its own issuer, agrees to everybody at once, and says that its tokens last SECONDS. They last
+ten minutes more, so that a client on a slow machine can use one that it has just been given.
 """
 
 import secrets
@@ -69,7 +70,7 @@ class Issuer(OAuthAuthorizationServerProvider):
     def issue(self, client, resource):
         token, renewal = secrets.token_urlsafe(), secrets.token_urlsafe()
         common = {"client_id": client.client_id, "scopes": [], "resource": resource}
-        ends = int(time.time()) + SECONDS
+        ends = int(time.time()) + SECONDS + 600
         self.tokens[token] = AccessToken(token=token, expires_at=ends, **common)
         self.renewals[renewal] = RefreshToken(token=renewal, **common)
         return OAuthToken(access_token=token, expires_in=SECONDS, refresh_token=renewal)
