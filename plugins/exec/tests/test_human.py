@@ -64,6 +64,17 @@ def test_a_command_that_never_ran_has_no_exit_code(output, streams, event):
     assert " failed:\nout a" in streams[1].text
 
 
+@pytest.mark.parametrize(
+    "ended", [{"status": "failed", "error": "HTTP 500"}, {"status": "failed"}], ids=len
+)
+def test_a_compaction_that_came_to_nothing_is_not_told_as_one(output, streams, event, ended):
+    output.happened(event.completed({"type": "contextCompaction", "id": "c", **ended}))
+    assert streams[1].text == ""
+
+    output.happened(event.completed({"type": "contextCompaction", "id": "c"}))
+    assert "the history was shortened" in streams[1].text
+
+
 def test_the_error_of_a_turn_is_shown_once(output, streams, event, outcome):
     output.happened(event("error", error={"message": "no route"}, willRetry=False))
     output.ended(outcome("failed", "no route"))

@@ -201,7 +201,7 @@ class HumanOutput:
         self._line(f"view image: {item['path']}", "dim")
 
     def _compaction(self, item: dict[str, Any]) -> None:
-        if "error" not in item:  # of one that failed a warning tells
+        if item.get("status") != "failed":  # of one that failed a warning tells
             self._line("the history was shortened to fit the model's context", "dim")
 
     def _entered_review(self, item: dict[str, Any]) -> None:
