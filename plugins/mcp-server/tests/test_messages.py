@@ -6,6 +6,7 @@ import json
 import anyio
 
 from ferrule_hookspecs.serving import Peer
+from ferrule_mcp_server.codex_items import ended
 from ferrule_mcp_server.connection import MOST
 from ferrule_testkit.model_items import freeform_call, function_call, message
 
@@ -31,6 +32,12 @@ RECORDED = {  # of Codex 0.153.4, without what it says of the bytes that go to t
 
 def echo(word):
     return [function_call("exec_command", {"cmd": f"echo {word}"})]
+
+
+def test_a_compaction_that_failed_is_not_told_as_one():
+    item = {"type": "contextCompaction", "id": "c"}
+    assert ended(item)[1] == [{"type": "context_compacted"}]
+    assert ended({**item, "status": "failed"})[1] == []
 
 
 def test_events_are_told_as_clients_of_codex_know_them(stage, wired):

@@ -125,7 +125,7 @@ def ended(item: ThreadItem) -> tuple[Event | None, list[Event]]:
             return None, [{"type": "agent_reasoning", "text": text} for text in item["summary"]]
         case "userMessage":
             return _user(item_), [_user_message(item_)]
-        case "contextCompaction":
+        case "contextCompaction" if item_.get("status") != "failed":
             return None, [{"type": "context_compacted"}]
         case _:
             return None, []
