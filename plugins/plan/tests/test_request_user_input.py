@@ -89,7 +89,7 @@ def test_a_user_who_is_away_holds_nothing_up_where_a_time_is_set():
     assert asked[0]["autoResolutionMs"] == 20
 
 
-@pytest.mark.parametrize("value", [0, -1, "5", True])
+@pytest.mark.parametrize("value", [0, -1, "5", True, float("nan"), float("inf")])
 def test_a_time_that_makes_no_sense_is_named(value):
     async def client(request):
         raise AssertionError("nobody is asked")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.events import QuestionOption, UserInputRequest, UserQuestion
 
 _MOST_QUESTIONS: Final = 3
+_FOREVER: Final = float("inf")
 _TEXT: Final = {"type": "string"}
 _PARAMETERS: Final[dict[str, object]] = {
     "type": "object",
@@ -123,12 +124,14 @@ class RequestUserInput(Tool):
         value = self.context.settings.get("timeout_sec")
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        seconds = float(cast("float", value)) if is_number else 0.0
+        if not 0 < seconds < _FOREVER:
             raise ToolError(
                 "[tools.request_user_input] `timeout_sec` must be a number above zero; the user"
                 " was not asked"
             )
-        return float(value)
+        return seconds
 
 
 def _answers(answer: Mapping[str, object], ids: Sequence[str]) -> dict[str, dict[str, list[str]]]:
