@@ -4,24 +4,29 @@ Whatever its settings say, and whatever becomes of its parent's meanwhile: what 
 parent may do at that moment.
 """
 
+import json
 import random
 from itertools import product
 from typing import get_args
 
 import pytest
+from kernel_plugins.speech import DONE, call, say
 
 from ferrule.approvals import may_ask
 from ferrule.attempt import effective_policy
 from ferrule.ceiling import narrowed, ruled_within
+from ferrule.network_approval import NetworkApproval
 from ferrule.policy import mode_to_policy, resolve_policy
+from ferrule.recipes import RecipeBook
 from ferrule.ruling import ruled
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.evaluator import Operation, decide
+from ferrule_hookspecs.recipes import Recipe
 from ferrule_hookspecs.review import Verdict
 from ferrule_hookspecs.ruling import Case
 from ferrule_hookspecs.sandbox import ResolvedPolicy, WritableRoot
 from ferrule_hookspecs.services import ChildOptions
-from ferrule_hookspecs.tools import Requirement
+from ferrule_hookspecs.tools import Requirement, ToolCall
 
 ACCESS = ("read", "write", "none")
 OPERATIONS = [each for each in get_args(Operation) if not each.startswith("connect")]
@@ -270,3 +275,48 @@ def test_no_settings_of_a_child_and_no_change_of_its_parent_let_it_do_more(bench
             await bench.perform(session, "thread/settings/update", **change)
 
     bench.run(script, flags={"sandbox_mode": begins})
+
+
+def test_what_was_granted_to_a_child_is_gone_with_a_change_above_it(bench, stage):
+    bench.set_key("approval_policy", '"on-request"')
+    outside = bench.folder / "outside"
+    outside.mkdir()
+    wish = {"needs": {"write": [str(outside)]}}
+    stage.turns.append([call("grant", json.dumps(wish)), DONE])
+    for name in ("before", "after"):
+        touch = call("touch", json.dumps({"path": str(outside / name)}))
+        stage.turns.extend([[touch, DONE], [*say("ok"), DONE]])
+    stage.reviews.append("acceptForSession")
+
+    async def turn(child):
+        await bench.start(child)
+        async for event in child.events():
+            if event["method"] == "turn/completed":
+                return
+
+    async def script(session):
+        child = await session.parts.family.open(ChildOptions())
+        await turn(child)
+        narrower = {"sandboxPolicy": {"type": "readOnly"}}
+        await bench.perform(session, "thread/settings/update", **narrower)
+        await turn(child)
+
+    bench.run(script)
+
+    assert [path.name for path in outside.iterdir()] == ["before"]
+
+
+def test_recipes_open_no_network_below_a_thread_that_may_only_read(bench):
+    async def script(session):
+        child = await session.parts.family.open(ChildOptions())
+        recipe = Recipe("x", "a host", (), hosts=("a.test",))
+        child.parts.recipes = RecipeBook((recipe,), child.parts.context)
+        origins = NetworkApproval(
+            child.parts, "", ToolCall("c", "t", {}, "{}", "function"), None, None
+        )
+        assert origins.origin.rules
+        narrower = {"sandboxPolicy": {"type": "readOnly"}}
+        await bench.perform(session, "thread/settings/update", **narrower)
+        assert not origins.origin.rules
+
+    bench.run(script)

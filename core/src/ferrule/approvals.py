@@ -7,16 +7,18 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from anyio import Lock
 
-    from ferrule.session_parts import Settings
     from ferrule_hookspecs.egress import HostAccess
     from ferrule_hookspecs.permissions import AdditionalPermissions
-    from ferrule_hookspecs.policies import ApprovalPolicy
+    from ferrule_hookspecs.policies import ApprovalPolicy, SandboxPolicy
     from ferrule_hookspecs.ruling import QuestionKind
     from ferrule_hookspecs.tools import ToolCall
+
+    Ground = tuple[str, Sequence[SandboxPolicy]]
+    """What a call is judged on: the folder, and the sandbox policies that count for the thread."""
 
 
 def may_ask(policy: ApprovalPolicy, kinds: Iterable[QuestionKind]) -> bool:
@@ -57,7 +59,7 @@ class Confinement(NamedTuple):
 class ApprovalMemory:
     """Calls a reviewer accepted for the rest of the session.
 
-    An acceptance covers the call byte for byte, in the same folder, under the same policy, with
+    An acceptance covers the call byte for byte, in the same folder, under the same policies, with
     the same permissions beyond it, as long as its tool says the same about it.
 
     Attributes:
@@ -70,18 +72,19 @@ class ApprovalMemory:
         self.hosts: set[HostAccess] = set()
         self.host_questions: dict[HostAccess, Lock] = {}
 
-    def remember(self, call: ToolCall, settings: Settings, confinement: Confinement) -> None:
+    def remember(self, call: ToolCall, under: Ground, confinement: Confinement) -> None:
         """Accept this very call from now on."""
-        self._accepted.add(_identity(call, settings, confinement))
+        self._accepted.add(_identity(call, under, confinement))
 
-    def covers(self, call: ToolCall, settings: Settings, confinement: Confinement) -> bool:
+    def covers(self, call: ToolCall, under: Ground, confinement: Confinement) -> bool:
         """Whether this very call was accepted before."""
-        return _identity(call, settings, confinement) in self._accepted
+        return _identity(call, under, confinement) in self._accepted
 
 
-def _identity(call: ToolCall, settings: Settings, confinement: Confinement) -> tuple[str, ...]:
-    sandbox = json.dumps([settings.sandbox_policy, confinement.permissions], sort_keys=True)
+def _identity(call: ToolCall, under: Ground, confinement: Confinement) -> tuple[str, ...]:
+    cwd, policies = under
+    sandbox = json.dumps([policies, confinement.permissions], sort_keys=True)
     if confinement.escalated:
         sandbox = "none"
     shown = json.dumps(confinement.shown, sort_keys=True, default=dict)
-    return (call.tool, call.form, call.text, settings.cwd, sandbox, shown)
+    return (call.tool, call.form, call.text, cwd, sandbox, shown)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from ferrule.ceiling import above, kept_variables, narrowed, standings
+from ferrule.ceiling import above, kept_variables, narrowed, sandbox_policies, standings
 from ferrule.environment import NETWORK_OFF, command_environment
 from ferrule.files import LocalFiles
 from ferrule.permissions import NOTHING, merged, widened
@@ -120,7 +120,7 @@ def effective_policy(
             if standing.sandbox_policy != parts.parent.settings.sandbox_policy:
                 ahead = _resolved(parts.parent, standing.sandbox_policy, standing.cwd)
                 policy = narrowed(policy, parts.parent.recipes.opened(ahead))
-    held = parts.grants.held(settings.sandbox_policy, turn_id)
+    held = parts.grants.held(sandbox_policies(parts), turn_id)
     return widened(policy, merged((held, granted)), parts.home)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ferrule.approvals import may_ask, policy_name
+from ferrule.policy import policy_mode
 from ferrule.ruling import ruled
 from ferrule_hookspecs.evaluator import is_inside
 from ferrule_hookspecs.ruling import Ruling
@@ -59,6 +60,23 @@ def above(parts: SessionParts) -> Iterator[SessionParts]:
     while parent is not None:
         yield parent
         parent = parent.parent
+
+
+def sandbox_policies(parts: SessionParts) -> Sequence[SandboxPolicy]:
+    """The sandbox policies that count for a thread: its own first.
+
+    What was accepted for it holds under these: who chooses another one for any of them means it.
+    """
+    policies = [parts.settings.sandbox_policy]
+    for one in above(parts):
+        policies.extend(standing.sandbox_policy for standing in standings(one))
+    return policies
+
+
+def has_recipes(parts: SessionParts) -> bool:
+    """Whether recipes count for a thread: in `workspace-write`, below nothing that is read-only."""
+    own, *theirs = (policy_mode(policy) for policy in sandbox_policies(parts))
+    return own == "workspace-write" and "read-only" not in theirs
 
 
 def approval_policies(parts: SessionParts) -> Sequence[ApprovalPolicy]:

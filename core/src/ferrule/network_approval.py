@@ -12,8 +12,7 @@ import anyio
 
 from ferrule.approval_question import ACCEPTING, Question
 from ferrule.approvals import policy_name
-from ferrule.ceiling import may_all_ask, network_rules
-from ferrule.policy import policy_mode
+from ferrule.ceiling import has_recipes, may_all_ask, network_rules
 from ferrule.way_out import Origin
 from ferrule_hookspecs.egress import EgressAnswer
 
@@ -68,9 +67,9 @@ class NetworkApproval:
     @property
     def origin(self) -> Origin:
         """What the commands of the call are started with."""
-        parts, settings = self._parts, self._parts.settings
+        parts = self._parts
         own, is_enabled = network_rules(parts)
-        uses_recipes = policy_mode(settings.sandbox_policy) == "workspace-write"
+        uses_recipes = has_recipes(parts)
         return Origin(
             self._turn_id,
             self._call.call_id,

@@ -28,7 +28,7 @@ from ferrule.approval_question import (
 from ferrule.approvals import policy_name
 from ferrule.attempt import BoundSandbox, CallContext, confined, escalated
 from ferrule.call_parsing import function_arguments
-from ferrule.ceiling import ruled_within
+from ferrule.ceiling import ruled_within, sandbox_policies
 from ferrule.containment import contained
 from ferrule.dispatcher import strictest
 from ferrule.network_approval import Asking, NetworkApproval
@@ -231,8 +231,9 @@ class Orchestrator:
         if question is None:
             return NOTHING
         parts = self._parts
+        ground = (parts.settings.cwd, sandbox_policies(parts))
         keeps = not question.lasting  # what lasts is kept as a grant
-        if keeps and parts.memory.covers(call, parts.settings, question.confinement):
+        if keeps and parts.memory.covers(call, ground, question.confinement):
             outcome: ReviewOutcome = {
                 "decision": "accept",
                 "reviewer": "session",
@@ -244,11 +245,11 @@ class Orchestrator:
         self._decided(call, "escalation" if question.denial else "review", outcome)
         await self._amend(question, outcome)
         if outcome["decision"] == "acceptForSession" and keeps:
-            parts.memory.remember(call, parts.settings, question.confinement)
+            parts.memory.remember(call, ground, question.confinement)
         granted = accepted_part(question, outcome)
         if question.lasting:
             until = None if outcome["decision"] == "acceptForSession" else self._turn_id
-            parts.grants.add(granted, parts.settings.sandbox_policy, until)
+            parts.grants.add(granted, sandbox_policies(parts), until)
         return granted
 
     async def _amend(self, question: Question, outcome: ReviewOutcome) -> None:

@@ -17,7 +17,7 @@ from ferrule_hookspecs.evaluator import (
 from ferrule_hookspecs.permissions import AdditionalPermissions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from ferrule_hookspecs.policies import SandboxPolicy
@@ -30,31 +30,34 @@ _OF_THE_SYSTEM: Final = ("/dev", "/proc", "/run", "/sys")
 class Grants:
     """What was granted for later calls of a session.
 
-    A grant holds under the sandbox policy it was given under: who chooses another one means it.
+    A grant holds under the sandbox policies it was given under: who chooses another one means it.
     """
 
     def __init__(self) -> None:
         self._held: dict[tuple[str, str], AdditionalPermissions] = {}
 
     def add(
-        self, granted: AdditionalPermissions, policy: SandboxPolicy, turn_id: str | None
+        self,
+        granted: AdditionalPermissions,
+        policies: Sequence[SandboxPolicy],
+        turn_id: str | None,
     ) -> None:
         """Keep a grant until a turn ends, or with None for the session."""
         if turn_id is not None:
             self._held = {key: held for key, held in self._held.items() if key[0] in ("", turn_id)}
-        key = (turn_id or "", _key(policy))
+        key = (turn_id or "", _key(policies))
         self._held[key] = merged((self._held.get(key, NOTHING), granted))
 
-    def held(self, policy: SandboxPolicy, turn_id: str) -> AdditionalPermissions:
+    def held(self, policies: Sequence[SandboxPolicy], turn_id: str) -> AdditionalPermissions:
         """What holds in a turn."""
         if not self._held:
             return NOTHING
-        key = _key(policy)
+        key = _key(policies)
         return merged(self._held.get((turn, key), NOTHING) for turn in {"", turn_id})
 
 
-def _key(policy: SandboxPolicy) -> str:
-    return json.dumps(policy, sort_keys=True)
+def _key(policies: Sequence[SandboxPolicy]) -> str:
+    return json.dumps(policies, sort_keys=True)
 
 
 def merged(grants: Iterable[AdditionalPermissions]) -> AdditionalPermissions:
