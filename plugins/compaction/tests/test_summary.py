@@ -1,5 +1,7 @@
 """The compactor `summary`: what it asks for, what it keeps and what it refuses."""
 
+import os
+
 import pytest
 
 from ferrule_compaction.checkpoint import SummaryRefusedError
@@ -163,4 +165,23 @@ async def test_the_prompt_can_be_configured(compacted, talk, tmp_path):
 
     context = talk.context(tmp_path, experimental_compact_prompt_file="none.md")
     with pytest.raises(ConfigError, match=r"none\.md"):
+        await compacted([], context=context)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pipes")
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+async def test_what_was_put_in_place_of_the_prompts_file_is_not_read(
+    compacted, talk, tmp_path, kind
+):
+    project = tmp_path / "project"
+    project.mkdir()
+    (tmp_path / "secret").write_text("secret")
+    if kind == "link":
+        (project / "prompt.md").symlink_to(tmp_path / "secret")
+    else:
+        os.mkfifo(project / "prompt.md")
+    context = talk.context(project, experimental_compact_prompt_file="prompt.md")
+    context = context._replace(project_root=str(project))
+
+    with pytest.raises(ConfigError, match=r"leads out of the project|no regular file"):
         await compacted([], context=context)

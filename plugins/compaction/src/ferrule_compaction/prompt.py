@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from errno import EACCES, EINVAL
 from pathlib import Path
+from stat import S_ISREG
 from typing import TYPE_CHECKING, Final
 
 from ferrule_hookspecs.errors import ConfigError
@@ -29,6 +32,13 @@ messages, values. Copy them exactly.
 
 Be complete and brief; leave out courtesies.
 """
+_CAREFULLY: Final = (
+    os.O_RDONLY
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
 _INTRODUCTION: Final = """\
 <summary>
 The conversation before this point was cut because it no longer fitted. This is the note that was \
@@ -52,13 +62,30 @@ def checkpoint_prompt(context: PluginContext) -> str:
     if not isinstance(path, str) or not path:
         return CHECKPOINT
     try:
-        given = Path(context.cwd, path).expanduser().read_text(encoding="utf-8")
+        given = _text_of(Path(context.cwd, Path(path).expanduser()), context.project_root)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise ConfigError(
             f"experimental_compact_prompt_file: cannot read {path!r}: {reason}"
         ) from None
     return given if given.strip() else CHECKPOINT
+
+
+def _text_of(path: Path, project: str) -> str:
+    """Read a file; a command may have put a pipe or a link in its place since the session began.
+
+    Raises:
+        OSError: It is no file, or lies in the project and leads out of it.
+        UnicodeDecodeError: It is not UTF-8.
+    """
+    real = Path(os.path.realpath(path))
+    is_own = bool(project) and Path(os.path.normpath(path)).is_relative_to(project)
+    if is_own and not real.is_relative_to(os.path.realpath(project)):
+        raise OSError(EACCES, "it is a link that leads out of the project")
+    with open(os.open(real, _CAREFULLY), "rb") as file:
+        if not S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(EINVAL, "it is no regular file")
+        return file.read().decode("utf-8")
 
 
 def user_message(text: str) -> MessageItem:
