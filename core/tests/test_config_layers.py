@@ -164,8 +164,9 @@ def test_explain_shows_every_layer_the_deciding_one_first(setup):
 
 
 def test_paths_are_relative_to_their_file_and_options_to_the_working_directory(setup):
-    (setup.home / "config.toml").write_text('model_instructions_file = "base.md"')
-    assert setup.load().get("model_instructions_file") == str(setup.home / "base.md")
+    for key in ("model_instructions_file", "experimental_compact_prompt_file"):
+        (setup.home / "config.toml").write_text(f'{key} = "base.md"')
+        assert setup.load().get(key) == str(setup.home / "base.md")
     flags = {"sandbox_workspace_write.writable_roots": ["out", "/abs"]}
     config = setup.load(flags=flags)
     expected = [str(setup.project / "out"), "/abs"]

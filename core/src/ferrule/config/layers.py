@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _TOML_ERROR = re.compile(r"(?P<what>.*) \(at line (?P<line>\d+), column (?P<column>\d+)\)")
 _PATH_KEYS: tuple[KeyPath, ...] = (
     ("model_instructions_file",),
+    ("experimental_compact_prompt_file",),
     ("model_catalog_json",),
     ("log_dir",),
     ("sqlite_home",),
