@@ -189,7 +189,10 @@ def test_little_time_that_is_left_is_told_while_a_call_runs(bench, stage):
     stage.turns.append([call("wait"), DONE])
 
     async def script(session):
+        began = anyio.Event()
+        stage.waiting.append(began)
         await bench.start(session)
+        await began.wait()
         await bench.until("warning")
         await bench.perform(session, "turn/interrupt", turnId="")
 
