@@ -198,6 +198,23 @@ def gone(*markers):
     return anyio.run(wait)
 
 
+def test_an_opening_that_is_given_up_leaves_no_server(talk, table, starts, tmp_path):
+    gate = ("--gate", tmp_path / "never", "--starts", starts)
+    talk.configure(table("late", *gate, required=True, startup_timeout_sec=1000))
+
+    async def main(kernel):
+        with anyio.fail_after(120):
+            async with anyio.create_task_group() as group:
+                group.start_soon(talk.open, kernel)
+                while not lines(starts):
+                    await anyio.sleep(0.05)
+                group.cancel_scope.cancel()
+            while any(is_running(int(pid)) for pid in lines(starts)):
+                await anyio.sleep(0.05)
+
+    talk.host().run(main)
+
+
 def test_what_a_server_needs_is_in_its_environment_and_no_secret(talk, table):
     keys = {"env": {"SET_HERE": "1"}, "env_vars": ["NAMED_TOKEN"], "cwd": "sub"}
     talk.configure(table("demo", **keys))
