@@ -190,6 +190,19 @@ def test_a_keyring_that_was_asked_for_is_never_replaced_by_a_file(talk, http, po
 
 
 @pytest.mark.slow
+def test_where_the_keyring_has_gone_signing_in_again_to_the_file_helps(talk, http, port, drawer):
+    with http(port, "oauth_server.py", port, 600) as url:
+        configure(talk, url, store="keyring")
+        assert log_in(talk) == 0
+        talk.home.environ["DRAWER_IS_LOCKED"] = "1"
+        assert log_in(talk) != 0
+        configure(talk, url, store="file")
+        assert log_in(talk) == 0
+
+    assert "access_token" in sign_in_file(talk).read_text()
+
+
+@pytest.mark.slow
 def test_auto_takes_the_file_where_there_is_no_keyring_and_says_so(talk, http, port, drawer):
     talk.home.environ["DRAWER_IS_LOCKED"] = "1"
     with http(port, "oauth_server.py", port, 600) as url:

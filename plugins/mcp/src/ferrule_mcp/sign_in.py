@@ -82,8 +82,7 @@ async def sign_in(
 
     async with Callback(browser.port) as callback:
         storage = SignInStore(home, settings, wish)
-        scopes = {*settings.scopes, *await storage.scopes()}
-        await storage.forget()
+        scopes = {*settings.scopes, *await storage.start_over()}
         await _introduce(settings, storage, callback.url, environ or {})
 
         async def show(url: str) -> None:

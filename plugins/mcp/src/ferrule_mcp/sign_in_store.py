@@ -105,6 +105,24 @@ class SignInStore:
         granted = "" if tokens is None else tokens.scope or ""
         return {*granted.split(), *str(kept.get("wanted") or "").split()}
 
+    async def start_over(self) -> set[str]:
+        """Forget the sign-in for a new one; returns the scopes of the old one.
+
+        One in a keyring that cannot be asked any more stays there, where another place is wanted.
+
+        Raises:
+            KeyringError: It is to be kept in the keyring, which cannot be asked.
+        """
+        try:
+            scopes = await self.scopes()
+            await self.forget()
+        except KeyringError:
+            if self._wish == "keyring":
+                raise
+            await anyio.to_thread.run_sync(self._file.unlink)
+            return set()
+        return scopes
+
     async def forget(self) -> bool:
         """Forget the sign-in; returns whether there was one.
 
