@@ -9,7 +9,6 @@ from kernel_plugins.speech import USAGE, call, say
 
 from ferrule.gauge import Gauge
 from ferrule.ledger_text import ledger_message
-from ferrule_hookspecs.change_review import ReviewResult, ReviewTask
 from ferrule_hookspecs.errors import ProviderError
 from ferrule_hookspecs.models import ModelInfo
 from ferrule_hookspecs.provider import Completed
@@ -53,27 +52,6 @@ def test_a_turn_begins_with_a_compaction_where_the_one_before_filled_the_context
     assert stage.hooks["material"].user_texts == ("first",)
     started = [params["item"]["type"] for params in bench.of("item/started")]
     assert started[-3:] == ["contextCompaction", "userMessage", "agentMessage"]
-
-
-def test_a_long_review_makes_no_thread_longer_that_goes_on(bench, stage):
-    bench.configure(f'{LIMIT}\nplugins.disabled = ["review"]')
-    stage.hooks["ferrule_review_task"] = ReviewTask(
-        "changes", "Look.", "Be kind.", (), lambda text: ReviewResult(text, {})
-    )
-    stage.turns.extend([[*say("one"), done(100)], [*say("fine"), done(5_000)]])
-
-    async def script(session):
-        await bench.start(session, "first")
-        await bench.until("turn/completed")
-        await bench.perform(session, "review/start", target={"type": "uncommittedChanges"})
-        await bench.until("turn/completed", 2)
-
-    thread = bench.run(script).thread["id"]
-    bench.events.clear()
-    stage.turns.append([*say("two"), done(100)])
-    bench.turn(resume=thread)
-
-    assert bench.items("contextCompaction") == []
 
 
 def test_a_token_less_than_the_limit_is_not_enough(bench, stage):
