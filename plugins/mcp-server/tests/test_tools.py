@@ -1,7 +1,9 @@
 """What the tools do, and what they say where they cannot."""
 
+import anyio
 import pytest
 
+from ferrule_mcp_server.call_arguments import start_of
 from ferrule_testkit.model_items import message
 
 RECORDED = {  # what Codex 0.153.4 offered
@@ -158,6 +160,26 @@ def test_threads_are_put_away_and_gone_on_with_all_the_same(stage):
     told = str(stage.model.requests[-1].body["input"])
     assert "question 0" in told
     assert "question 1" not in told
+
+
+def test_a_thread_that_is_being_put_away_is_gone_on_with(stage, wired):
+    stage.play("one", "two")
+
+    async def conversation(server):
+        async with wired(server) as wire:
+            await wire.initialize()
+            first = await wire.result(await wire.call("codex", {"prompt": "begin"}))
+            thread_id = first["structuredContent"]["threadId"]
+            start = start_of({"prompt": "x"})
+            newest = [await server.shelf.start(start, can_ask=False) for _ in range(8)][-1]
+            async with anyio.create_task_group() as group:
+                group.start_soon(server.shelf.done, newest)
+                await anyio.sleep(0)
+                again = await wire.call("codex-reply", {"prompt": "x", "threadId": thread_id})
+                result = await wire.result(again)
+            assert result["structuredContent"]["content"] == "two"
+
+    stage.run(conversation)
 
 
 def test_a_turn_can_be_stopped_by_another_call(stage, wired):

@@ -79,6 +79,7 @@ class ThreadShelf:
         self._request = request
         self._open: dict[str, OpenThread] = {}  # the one that was called last comes last
         self._opening = anyio.Lock()
+        self._closing: dict[str, anyio.Event] = {}
 
     async def start(self, start: Start, *, can_ask: bool) -> OpenThread:
         """Open a new thread.
@@ -113,6 +114,8 @@ class ThreadShelf:
                 return thread
             if thread is not None:  # nobody is there any more to be asked
                 await thread.session.close()
+            if (closed := self._closing.get(thread_id)) is not None:
+                await closed.wait()
             stored = self._kernel.threads.store.find(thread_id)
             if stored is None or stored.thread_id != thread_id:
                 raise ThreadNotFoundError(
@@ -185,11 +188,16 @@ class ThreadShelf:
         return thread
 
     async def _put_away(self) -> None:
-        idle = [thread for thread in self._open.values() if thread.turn is None]
-        for thread in idle[: max(0, len(idle) - _KEPT)]:
+        while len(idle := [each for each in self._open.values() if each.turn is None]) > _KEPT:
+            thread = idle[0]
             del self._open[thread.id]
-            with anyio.move_on_after(_CLOSE_S, shield=True):
-                await thread.session.close()
+            closed = self._closing[thread.id] = anyio.Event()
+            try:
+                with anyio.move_on_after(_CLOSE_S, shield=True):
+                    await thread.session.close()
+            finally:
+                del self._closing[thread.id]
+                closed.set()
 
     def _config(self, cwd: str, start: Start | None, *, can_ask: bool) -> Config:
         flags = dict(self._request.flags) | dict(start.flags if start else {})
