@@ -87,7 +87,7 @@ class Tree:
             text = file.read_text("utf-8")
             text = text.replace(f'\nversion = "{old}"\n', f'\nversion = "{new}"\n', 1)
             text = re.sub(rf'("ferrule[\w\[\],-]*)==({re.escape(old)})"', rf'\1=={new}"', text)
-            text = re.sub(r'("ferrule-[\w-]+)~=[\w.]+"', rf'\1~={_compatible(new)}"', text)
+            text = re.sub(r'("ferrule-[\w\[\],-]+)~=[\w.]+"', rf'\1~={_compatible(new)}"', text)
             file.write_text(text, "utf-8")
         for name in _CODE:
             file = self.root / name
