@@ -1,7 +1,8 @@
 """How conversations end when they do not end well: nothing is left, and the reason is told."""
 
-from __future__ import contextlib
+from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from pathlib import Path
