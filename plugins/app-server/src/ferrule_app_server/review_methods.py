@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NotRequired, cast
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from ferrule_app_server.begun_turn import begun_turn
 from ferrule_app_server.calls import server_of, thread_of
 from ferrule_app_server.opening import options_for
 from ferrule_app_server.stored_threads import find_stored
@@ -56,7 +57,7 @@ async def _review(call: RpcCall) -> Mapping[str, object]:
         return await _detached(call, target)
     live = thread_of(call)
     turn_id = await live.perform_turn(_op(live.id, target))
-    return _started(turn_id, live.id)
+    return {"turn": begun_turn(turn_id), "reviewThreadId": live.id}
 
 
 async def _detached(call: RpcCall, target: ReviewTarget) -> Mapping[str, object]:
@@ -75,26 +76,12 @@ async def _detached(call: RpcCall, target: ReviewTarget) -> Mapping[str, object]
         raise
     live = server.threads.add(session, turns)
     announce(call, live)
-    return _started(turn_id, new_id)
+    return {"turn": begun_turn(turn_id), "reviewThreadId": new_id}
 
 
 async def _discard(call: RpcCall, session: Session) -> None:
     await session.close()
     server_of(call).kernel.threads.store.delete(session.thread["id"])
-
-
-def _started(turn_id: str, thread_id: str) -> Mapping[str, object]:
-    turn: Turn = {
-        "id": turn_id,
-        "items": [],
-        "itemsView": "notLoaded",
-        "status": "inProgress",
-        "error": None,
-        "startedAt": None,
-        "completedAt": None,
-        "durationMs": None,
-    }
-    return {"turn": turn, "reviewThreadId": thread_id}
 
 
 def _op(thread_id: str, target: ReviewTarget) -> ReviewStart:

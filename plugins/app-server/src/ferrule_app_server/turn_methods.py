@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from ferrule_app_server.begun_turn import begun_turn
 from ferrule_app_server.calls import thread_of
 from ferrule_app_server.thread_changes import settings_of
 from ferrule_app_server.thread_params import (
@@ -34,18 +35,7 @@ async def _start(call: RpcCall) -> Mapping[str, object]:
             **settings_of(params),
         )
     )
-    return {
-        "turn": {
-            "id": turn_id,
-            "items": [],
-            "itemsView": "notLoaded",
-            "status": "inProgress",
-            "error": None,
-            "startedAt": None,
-            "completedAt": None,
-            "durationMs": None,
-        }
-    }
+    return {"turn": begun_turn(turn_id)}
 
 
 async def _steer(call: RpcCall) -> Mapping[str, object]:
