@@ -6,8 +6,9 @@ import os
 
 import pytest
 
-from ferrule_exec.arguments import UsageError, help_text, parse
+from ferrule_exec.arguments import help_text, parse
 from ferrule_exec.command import command
+from ferrule_hookspecs.command_line import UsageError
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from ferrule_review.arguments import UsageError, parse
+from ferrule_hookspecs.command_line import UsageError
+from ferrule_review.arguments import parse
 from ferrule_testkit.model_items import function_call, message
 
 FINDING = {

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ferrule_hookspecs.command_line import OptionParser, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,10 +63,6 @@ OPTION_STRINGS: Final = (
 )
 
 
-class UsageError(Exception):
-    """The command line cannot be understood."""
-
-
 class Options(NamedTuple):
     """What a command line says.
 
@@ -85,20 +83,12 @@ class Options(NamedTuple):
     help: bool = False
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
-
-
-def _parser() -> _Parser:
-    parser = _Parser(
-        prog="ferrule app-server",
+def _parser() -> OptionParser:
+    parser = OptionParser(
+        "ferrule app-server",
         usage=USAGE,
         description=_ABOUT,
         epilog=_SUBCOMMANDS,
-        add_help=False,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
     add("--listen", action="append", metavar="URL", help="stdio://, unix://PATH, ws://HOST:PORT …")

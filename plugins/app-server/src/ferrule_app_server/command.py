@@ -21,7 +21,8 @@ class AppServerCommand:
 
     def main(self, argv: Sequence[str], host: Host) -> int:
         """Run with the arguments after `app-server`; returns the exit code."""
-        from ferrule_app_server.arguments import UsageError, help_text, parse
+        from ferrule_app_server.arguments import help_text, parse
+        from ferrule_hookspecs.command_line import UsageError
 
         try:
             options, name, rest = parse(argv)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from ferrule_app_server.arguments import UsageError, parse
+from ferrule_app_server.arguments import parse
 from ferrule_app_server.serve import request_of
+from ferrule_hookspecs.command_line import UsageError
 from ferrule_hookspecs.serving import Peer
 
 if TYPE_CHECKING:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, NoReturn, cast
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
 from ferrule_exec.options import OPTION_STRINGS, OPTIONS
+from ferrule_hookspecs.command_line import OptionParser, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,10 +40,6 @@ APPROVE_FOR_ME: Final = MappingProxyType(
 """What `--approve-for-me` comes to."""
 
 _BYPASS: Final = "--dangerously-bypass-approvals-and-sandbox"
-
-
-class UsageError(Exception):
-    """The command line cannot be understood."""
 
 
 class Arguments(NamedTuple):
@@ -97,20 +94,12 @@ class Arguments(NamedTuple):
     title: str | None = None
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
-
-
-def _parser() -> _Parser:
-    parser = _Parser(
-        prog="ferrule exec",
+def _parser() -> OptionParser:
+    parser = OptionParser(
+        "ferrule exec",
         usage=USAGE,
         description=_ABOUT,
         epilog=_EPILOG,
-        add_help=False,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     for title, options in OPTIONS.items():
         group = parser.add_argument_group(title)

@@ -20,8 +20,9 @@ class ExecCommand:
 
     def main(self, argv: Sequence[str], host: Host) -> int:
         """Run with the arguments after `exec`; returns the exit code."""
-        from ferrule_exec.arguments import USAGE, UsageError, help_text, parse
+        from ferrule_exec.arguments import USAGE, help_text, parse
         from ferrule_exec.stream import Stream
+        from ferrule_hookspecs.command_line import UsageError
 
         try:
             arguments = parse(argv)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ferrule_hookspecs.command_line import OptionParser, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,10 +41,6 @@ OPTION_STRINGS: Final = (
 )
 
 
-class UsageError(Exception):
-    """The command line cannot be understood."""
-
-
 class Options(NamedTuple):
     """What a command line says.
 
@@ -64,19 +61,11 @@ class Options(NamedTuple):
     help: bool = False
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
-
-
-def _parser() -> _Parser:
-    parser = _Parser(
-        prog="ferrule mcp-server",
+def _parser() -> OptionParser:
+    parser = OptionParser(
+        "ferrule mcp-server",
         usage=USAGE,
         description=_ABOUT,
-        add_help=False,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
     add("--http", metavar="HOST:PORT", help="listen for streamable HTTP at http://HOST:PORT/mcp")

@@ -21,7 +21,8 @@ class McpServerCommand:
 
     def main(self, argv: Sequence[str], host: Host) -> int:
         """Run with the arguments after `mcp-server`; returns the exit code."""
-        from ferrule_mcp_server.arguments import UsageError, help_text, parse
+        from ferrule_hookspecs.command_line import UsageError
+        from ferrule_mcp_server.arguments import help_text, parse
 
         try:
             options = parse(argv)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ferrule_hookspecs.command_line import OptionParser, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,10 +44,6 @@ _OPTIONS: Final[tuple[tuple[tuple[str, ...], dict[str, Any]], ...]] = (
 OPTION_STRINGS: Final = tuple(name for names, _ in _OPTIONS for name in names)
 
 
-class UsageError(Exception):
-    """The command line cannot be understood."""
-
-
 class Arguments(NamedTuple):
     """What a command line asks for; paths are absolute."""
 
@@ -58,20 +56,12 @@ class Arguments(NamedTuple):
     overrides: tuple[str, ...] = ()
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
-
-
-def _parser() -> _Parser:
-    parser = _Parser(
-        prog="ferrule review",
+def _parser() -> OptionParser:
+    parser = OptionParser(
+        "ferrule review",
         usage=USAGE,
         description=_ABOUT,
         epilog=_EPILOG,
-        add_help=False,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     for names, settings in _OPTIONS:
         parser.add_argument(*names, **settings)

@@ -25,7 +25,8 @@ class ReviewCommand:
 
     def main(self, argv: Sequence[str], host: Host) -> int:
         """Run with the arguments after `review`; returns the exit code."""
-        from ferrule_review.arguments import USAGE, UsageError, help_text, parse
+        from ferrule_hookspecs.command_line import UsageError
+        from ferrule_review.arguments import USAGE, help_text, parse
 
         try:
             arguments = parse(argv)
