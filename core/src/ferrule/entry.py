@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ferrule_hookspecs.manifest import Manifest
+
 
 class Probe(NamedTuple):
     """What importing an entry in a child process showed.
@@ -60,6 +62,8 @@ class Entry(NamedTuple):
         stamp: Fingerprint under which a probe's result stays valid.
         probe: What the probe showed; None before it.
         off: Why the command line switched it off for this run; empty when it did not.
+        manifest: What its package says about itself.
+        manifest_fault: Why that cannot be read; empty when it can, or there is nothing.
     """
 
     group: str
@@ -81,6 +85,8 @@ class Entry(NamedTuple):
     stamp: str = ""
     probe: Probe | None = None
     off: str = ""
+    manifest: Manifest = Manifest()
+    manifest_fault: str = ""
 
     @property
     def ok(self) -> bool | None:

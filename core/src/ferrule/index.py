@@ -21,13 +21,14 @@ from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
 from ferrule.entry import Entry, Probe
 from ferrule.stamps import file_stamp, tree_stamp
 from ferrule_hookspecs.errors import PluginError
+from ferrule_hookspecs.manifest import Capabilities, Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 __all__ = ["Entry", "Index", "Probe", "build_index", "load_index"]
 
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 
 
 class _Cache(TypedDict):
@@ -254,7 +255,9 @@ def _rescan(
 
 def _entry_from_json(row: list[object]) -> Entry:
     values = [tuple(cast("list[str]", v)) if isinstance(v, list) else v for v in row]
-    return Entry(*cast("list[str]", values))  # pyright: ignore[reportArgumentType] -- written by `_rescan`
+    entry = Entry(*cast("list[str]", values))  # pyright: ignore[reportArgumentType] -- written by `_rescan`
+    guards, isolation, asked = entry.manifest
+    return entry._replace(manifest=Manifest(guards, isolation, Capabilities(*map(tuple, asked))))
 
 
 def _probe_key(entry: Entry) -> str:

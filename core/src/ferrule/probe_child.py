@@ -19,7 +19,14 @@ from ferrule import loading
 from ferrule.entry import Probe
 from ferrule.loading import load_target
 from ferrule_hookspecs import hooks, markers
-from ferrule_hookspecs.slots import COMMAND_GROUP, HOOK_GROUP, SANDBOX_COMMAND_GROUP, TOOL_GROUP
+from ferrule_hookspecs.slots import (
+    COMMAND_GROUP,
+    HOOK_GROUP,
+    PLUGIN_COMMAND_GROUP,
+    SANDBOX_COMMAND_GROUP,
+    SETTINGS_GROUP,
+    TOOL_GROUP,
+)
 from ferrule_hookspecs.tools import Tool
 
 if TYPE_CHECKING:
@@ -113,6 +120,12 @@ def _inspect_command(name: str, found: object) -> Probe:
     return Probe(ok=True, help=line, options=_names(getattr(found, "options", ())))
 
 
+def _inspect_settings(name: str, found: object) -> Probe:
+    if not callable(getattr(found, "model_validate", None)):
+        raise TypeError("it is not a pydantic model")
+    return Probe(ok=True)
+
+
 def _inspect_driver(name: str, found: object) -> Probe:
     if not callable(found):
         raise TypeError("it cannot be called with a PluginContext")
@@ -139,6 +152,8 @@ _INSPECTORS: Final[dict[str, Callable[[str, object], Probe]]] = {
     TOOL_GROUP: _inspect_tool,
     COMMAND_GROUP: _inspect_command,
     SANDBOX_COMMAND_GROUP: _inspect_command,
+    PLUGIN_COMMAND_GROUP: _inspect_command,
+    SETTINGS_GROUP: _inspect_settings,
 }
 
 

@@ -18,6 +18,8 @@ from urllib.parse import unquote, urlsplit
 from ferrule.entry import Entry
 from ferrule.stamps import file_stamp, tree_stamp
 from ferrule.versions import normal_name, split_requirement
+from ferrule_hookspecs.errors import PluginError
+from ferrule_hookspecs.manifest import MANIFEST_NAME, parse_manifest
 from ferrule_hookspecs.slots import ALL_GROUPS
 
 if TYPE_CHECKING:
@@ -102,7 +104,7 @@ def scan_checkout(path: str) -> list[Entry]:
         stamp=tree_stamp(str(source)),
     )
     return [
-        entry._replace(group=group, name=name, target=target)
+        _with_manifest(entry._replace(group=group, name=name, target=target))
         for group, names in sorted(groups.items())
         if group in ALL_GROUPS
         for name, target in sorted(names.items())
@@ -140,7 +142,26 @@ def _read_folder(folder: Path, directory: str, scan: Scan) -> list[Entry]:
     if not points:
         return []
     base = _distribution(folder, directory, scan)
-    return [base._replace(group=group, name=name, target=target) for group, name, target in points]
+    return [
+        _with_manifest(base._replace(group=group, name=name, target=target))
+        for group, name, target in points
+    ]
+
+
+def _with_manifest(entry: Entry) -> Entry:
+    """Add what the package says about itself; what cannot be read is a fault of the entry."""
+    package = entry.target.partition(":")[0].partition(".")[0]
+    path = Path(entry.roots[0], package, MANIFEST_NAME)
+    try:
+        text = path.read_text("utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return entry
+    except (OSError, ValueError) as error:
+        return entry._replace(manifest_fault=f"{path} cannot be read: {error}")
+    try:
+        return entry._replace(manifest=parse_manifest(text, str(path)))
+    except PluginError as error:
+        return entry._replace(manifest_fault=str(error))
 
 
 def _distribution(folder: Path, directory: str, scan: Scan) -> Entry:

@@ -6,6 +6,8 @@ import os
 import zlib
 from typing import TYPE_CHECKING
 
+from ferrule_hookspecs.manifest import MANIFEST_NAME
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -20,14 +22,14 @@ def file_stamp(path: str) -> str:
 
 
 def tree_stamp(root: str) -> str:
-    """Fingerprint all Python files under a folder."""
+    """Fingerprint all Python files and manifests under a folder."""
     checksum = 0
-    for line in _python_files(root):
+    for line in _source_files(root):
         checksum = zlib.crc32(line.encode("utf-8", "surrogateescape"), checksum)
     return f"{checksum:08x}"
 
 
-def _python_files(folder: str) -> Iterator[str]:
+def _source_files(folder: str) -> Iterator[str]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
@@ -35,7 +37,7 @@ def _python_files(folder: str) -> Iterator[str]:
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
             if not entry.name.startswith((".", "__")):
-                yield from _python_files(entry.path)
-        elif entry.name.endswith(".py"):
+                yield from _source_files(entry.path)
+        elif entry.name.endswith(".py") or entry.name == MANIFEST_NAME:
             status = entry.stat()
             yield f"{entry.path}:{status.st_mtime_ns}:{status.st_size}"

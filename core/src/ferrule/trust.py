@@ -133,6 +133,8 @@ def _judge_alone(entry: Entry, governance: Governance, contract_version: str) ->
         return Standing(entry, "blocked", blocked.reason or "listed in plugins.block")
     if fault := _allow_fault(entry, governance.allow):
         return Standing(entry, "untrusted", fault)
+    if entry.manifest_fault:
+        return Standing(entry, "broken", entry.manifest_fault)
     if fault := _contract_fault(entry, contract_version):
         return Standing(entry, "incompatible", fault)
     return Standing(entry)

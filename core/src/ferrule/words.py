@@ -7,24 +7,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ferrule_hookspecs.slots import COMMAND_GROUP, HOOK_GROUP, SANDBOX_COMMAND_GROUP, TOOL_GROUP
+from ferrule_hookspecs.slots import (
+    COMMAND_GROUP,
+    HOOK_GROUP,
+    PLUGIN_COMMAND_GROUP,
+    SANDBOX_COMMAND_GROUP,
+    SETTINGS_GROUP,
+    TOOL_GROUP,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ferrule.entry import Entry
+    from ferrule_hookspecs.manifest import Manifest
 
+_VERBS: Final = ("read", "change", "talk to", "be given the variables")
 _POWERS: Final = {"assess": ", and refuse", "gather": "", "observe": "", "rewrite": ""}
 _GROUP_WORDS: Final = {
     TOOL_GROUP: "offers the model the tool",
     COMMAND_GROUP: "adds the command",
     SANDBOX_COMMAND_GROUP: "adds to `ferrule sandbox` the word",
+    PLUGIN_COMMAND_GROUP: "adds to `ferrule plugins` the word",
+    SETTINGS_GROUP: "is configured by the table plugins.settings, under",
     "ferrule.sandboxes": "confines commands as the sandbox",
     "ferrule.reviewers": "decides about approvals as the reviewer",
     "ferrule.transports": "lets clients in as the transport",
     "ferrule.providers": "sends your conversation to a model as the provider",
     "ferrule.stores": "keeps your conversations as the store",
     "ferrule.compactors": "rewrites long conversations as the compactor",
+    "ferrule.servers": "serves clients as",
     "ferrule.engines": "runs threads elsewhere as the engine",
 }
 
@@ -45,7 +57,20 @@ def in_words(entries: Sequence[Entry]) -> str:
     ]
     for entry in entries:
         lines += [f"  - {phrase}" for phrase in _phrases(entry)]
+    lines += [f"  - {phrase}" for phrase in _wishes(first.manifest)]
     return "\n".join(lines)
+
+
+def _wishes(manifest: Manifest) -> list[str]:
+    """Say what a package asks for beyond what its entries are."""
+    phrases = [
+        f"asks to {verb} {', '.join(asked)}"
+        for verb, asked in zip(_VERBS, manifest.capabilities, strict=True)
+        if asked
+    ]
+    if manifest.guards:
+        phrases.append("guards: what it judges is refused where it cannot be used")
+    return phrases
 
 
 def _phrases(entry: Entry) -> list[str]:

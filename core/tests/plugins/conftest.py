@@ -68,6 +68,7 @@ class Site:
         (info / "entry_points.txt").write_text(text)
         record = ""
         for name, source in modules.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(source)
             digest = base64.urlsafe_b64encode(hashlib.sha256(source.encode()).digest())
             record += f"{name},sha256={digest.rstrip(b'=').decode()},{len(source)}\n"

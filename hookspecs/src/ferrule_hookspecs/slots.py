@@ -15,6 +15,11 @@ TOOL_GROUP: Final = "ferrule.tools"
 COMMAND_GROUP: Final = "ferrule.commands"
 SANDBOX_COMMAND_GROUP: Final = "ferrule.sandbox_commands"
 """Words of `ferrule sandbox`: each a `RawCommand`, as in `ferrule.commands`."""
+PLUGIN_COMMAND_GROUP: Final = "ferrule.plugin_commands"
+"""Words of `ferrule plugins`: each a `RawCommand`, as in `ferrule.commands`."""
+SETTINGS_GROUP: Final = "ferrule.settings"
+"""What a plugin lets users configure: a pydantic model, under the name of its table in
+`plugins.settings`."""
 SLOT_GROUPS: Final[tuple[str, ...]] = (
     "ferrule.sandboxes",
     "ferrule.reviewers",
@@ -26,7 +31,8 @@ SLOT_GROUPS: Final[tuple[str, ...]] = (
     "ferrule.engines",
 )
 ALL_GROUPS: Final[tuple[str, ...]] = (
-    *(HOOK_GROUP, TOOL_GROUP, COMMAND_GROUP, SANDBOX_COMMAND_GROUP),
+    *(HOOK_GROUP, TOOL_GROUP, COMMAND_GROUP, SANDBOX_COMMAND_GROUP, PLUGIN_COMMAND_GROUP),
+    SETTINGS_GROUP,
     *SLOT_GROUPS,
 )
 
