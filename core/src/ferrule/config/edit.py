@@ -7,11 +7,7 @@ written at the end of the file, which is all that trusting a project needs.
 from __future__ import annotations
 
 import json
-import os
-import sys
-import tempfile
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -19,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 from ferrule.config.layers import Layer, check_layer, parse_toml
 from ferrule.config.provenance import key_path
 from ferrule.config.tables import MISSING, KeyPath, Table, is_list, is_table, join_key, lookup
+from ferrule.home_file import locked, replace_text
 from ferrule_hookspecs.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -67,14 +64,13 @@ class ConfigFileEditor:
 
     def _edit(self, change: Callable[[str], str]) -> bool:
         try:
-            self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with _locked(self.file.with_name(f".{self.file.name}.lock")):
+            with locked(self.file):
                 text = self.file.read_text(encoding="utf-8") if self.file.exists() else ""
                 values = parse_toml(text, str(self.file))
                 changed = change(text)
                 self._check(changed, before=set(_unknown(values)))
                 if changed != text:
-                    _replace(self.file.resolve(), changed)
+                    replace_text(self.file.resolve(), changed)
                 return changed != text
         except OSError as error:
             raise ConfigError(f"{self.file} cannot be changed: {error.strerror}") from error
@@ -185,36 +181,3 @@ def _unset(document: TOMLDocument, path: Sequence[str]) -> bool:
         return False
     del holder[path[-1]]
     return True
-
-
-def _replace(file: Path, text: str) -> None:
-    """Write beside the file and move over it, so that a reader sees the old or the new one."""
-    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(name).replace(file)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            Path(name).unlink()
-        raise
-
-
-@contextmanager
-def _locked(file: Path) -> Generator[None]:
-    """Hold the writer's lock; it ends with the process at the latest."""
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
