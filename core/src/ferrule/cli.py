@@ -232,7 +232,7 @@ def call_command(entry: Entry, argv: Sequence[str], host: LocalHost) -> int:
         return cast("RawCommand", target).main(argv, host)
     from ferrule.command_group import run_app
 
-    return run_app(target, f"ferrule {entry.name}", argv, host)
+    return run_app(target, entry.name, argv, host)
 
 
 def _lean_hint(entry: Entry, error: ModuleNotFoundError) -> str:

@@ -16,8 +16,8 @@ from ferrule.cli import (
     listed_commands,
     take_apart,
 )
+from ferrule.command_words import WORD_GROUPS, list_words
 from ferrule.host import LocalHost
-from ferrule_hookspecs.slots import SANDBOX_COMMAND_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping, Sequence
@@ -80,9 +80,12 @@ def _candidates(
 
 
 def _words_of(entry: Entry, rest: Sequence[str], host: LocalHost) -> Iterator[Candidate]:
+    words = list_words(host, entry.name) if entry.name in WORD_GROUPS else []
+    if named := [word for word in words if rest and word.name == rest[0]]:
+        yield from map(Candidate, named[0].options)
+        return
     yield from map(Candidate, entry.options)
-    if entry.name == "sandbox" and not rest:
-        words = listed_commands(host, SANDBOX_COMMAND_GROUP)
+    if not rest:
         yield from (Candidate(word.name, word.help) for word in words)
     if entry.distribution == "ferrule-core":
         from ferrule.loading import load_target

@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule.cli import call_command
+from ferrule.command_words import find_word, words_help
 from ferrule.confinement import confine
 from ferrule.lineage import (
     become_subreaper,
@@ -25,7 +26,6 @@ from ferrule.lineage import (
     reap,
     strays,
 )
-from ferrule.sandbox_words import find_word, words_help
 from ferrule.settling import CHANGING, STARTS
 from ferrule_hookspecs.errors import FerruleError, SandboxUnavailableError
 from ferrule_hookspecs.policies import SANDBOX_MODES
@@ -60,7 +60,7 @@ class SandboxCommand:
     def main(self, argv: Sequence[str], host: Host) -> int:
         """Run a command in the sandbox; returns its exit code."""
         _open_standard_streams()
-        if word := find_word(cast("LocalHost", host), argv):
+        if word := find_word(cast("LocalHost", host), "sandbox", argv):
             return call_command(*word, cast("LocalHost", host))
         try:
             arguments = _parse(argv, cast("LocalHost", host))
@@ -120,7 +120,7 @@ def take_apart(argv: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _parse(argv: Sequence[str], host: LocalHost) -> Namespace:
     own, rest = take_apart(argv)
-    parser = _parser(words_help(host) if {"-h", "--help"} & {*own} else "")
+    parser = _parser(words_help(host, "sandbox") if {"-h", "--help"} & {*own} else "")
     arguments = parser.parse_args(own)
     arguments.command = [*arguments.command, *rest]
     if not arguments.command and not arguments.json_probe:
