@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from ferrule.config.required_budgets import is_at_most
+from ferrule.config.required_isolation import ISOLATION
 from ferrule.config.required_search import SEARCH_MODES, USUAL_SEARCH
 from ferrule.config.tables import (
     MISSING,
@@ -156,6 +157,8 @@ def _leaves(table: Mapping[str, object], prefix: KeyPath) -> list[tuple[KeyPath,
 def _is_allowed(path: KeyPath, value: object, base: Mapping[str, object]) -> bool:
     if path[0] in _HARMLESS:
         return True
+    if path[:2] == ISOLATION and len(path) == 3:
+        return value == "process"
     below = lookup(base, path)
     rule = _NARROWING.get(path)
     if rule is not None:

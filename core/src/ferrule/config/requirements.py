@@ -14,6 +14,7 @@ from typing import Final, Literal
 from typing_extensions import TypedDict
 
 from ferrule.config.layers import Layer, check_layer, read_layer
+from ferrule.config.required_isolation import required_isolation
 from ferrule.config.required_network import RequiredNetwork
 from ferrule.config.required_search import SearchMode, constrain_search
 from ferrule.config.required_servers import RequiredServer
@@ -30,6 +31,7 @@ class RequiredPlugins(TypedDict, total=False):
     allow: list[str | PluginPin]
     required: list[str]
     block: list[str]
+    isolation: dict[str, Literal["none", "process"]]
 
 
 class RequiredToken(TypedDict, total=False):
@@ -226,6 +228,8 @@ def constrain_plugins(values: Table, rules: Layer | None) -> dict[KeyPath, Confi
         own_allow = lookup(values, ("plugins", "allow"))
         names = {_pin_name(pin) for pin in own_allow} if is_list(own_allow) else None
         changed["allow"] = [pin for pin in allow if names is None or _pin_name(pin) in names]
+    if isolation := required_isolation(values, rules.values):
+        changed["isolation"] = isolation
     paths = {key: ("plugins", key) for key in changed}
     for key, path in paths.items():
         place(values, path, changed[key])
