@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS, distribution_of
 from ferrule.dispatcher import Dispatcher, Guard
 from ferrule.index import Index, is_named
+from ferrule.isolation.choice import is_isolated
 from ferrule.loading import load_target
 from ferrule.trust import (
     Standing,
@@ -68,7 +69,7 @@ class PluginManager:
             for entry in index.all_entries()
         ]
         judged = judge(entries, self._governance, contract_version=index.contract_version)
-        self.standings: Sequence[Standing] = with_faults(_probed(judged, index))
+        self.standings: Sequence[Standing] = with_faults(_probed(judged, index, config_values))
         self._active = {
             (s.entry.group, s.entry.name): s.entry for s in self.standings if _is_active(s)
         }
@@ -80,13 +81,20 @@ class PluginManager:
         entries = [entry for (group, _), entry in self._active.items() if group == HOOK_GROUP]
         return Dispatcher(entries, self._report, absent_guards=self._absent_guards())
 
+    @cached_property
+    def _apart(self) -> Mapping[str, Entry]:
+        """The tools that run in a process of their own, by name; they are never imported here."""
+        usable = self._active.values()
+        return {entry.name: entry for entry in usable if is_isolated(entry, self._values)}
+
     def names(self, group: str) -> list[str]:
         """List the usable names of a group."""
         return sorted(name for found, name in self._active if found == group)
 
     def tools(self, context: PluginContext) -> list[Tool]:
-        """Make every usable tool, in an order that never changes; one that fails is reported."""
+        """Make every tool of this process, in an order that never changes; report what fails."""
         names = [name for name in self.names(TOOL_GROUP) if self._is_tool_enabled(name)]
+        names = [name for name in names if name not in self._apart]
         made = [self._make_tool(name, context) for name in sorted(names, key=_tool_rank)]
         return [tool for tool in made if tool is not None]
 
@@ -100,7 +108,21 @@ class PluginManager:
                     self._report(f"{entry.label}: {fault}")
                 elif self._is_tool_enabled(tool.name) and self._is_willing(entry, tool):
                     tools[tool.name] = tool
+        tools.update(await self._isolated_tools(context))
         return sorted(tools.values(), key=lambda tool: _tool_rank(tool.name))
+
+    async def _isolated_tools(self, context: PluginContext) -> Mapping[str, Tool]:
+        """Start what runs apart, each in its session's context; what fails is reported."""
+        wanted = [
+            (entry, self._tool_context(name, context))
+            for name, entry in self._apart.items()
+            if self._is_tool_enabled(name)
+        ]
+        if not wanted:
+            return {}
+        from ferrule.isolation.tools import isolated_tools
+
+        return {tool.name: tool for tool in await isolated_tools(self, wanted, self._report)}
 
     def driver(self, group: str, name: str, context: PluginContext) -> object:
         """Make the driver of a slot that is chosen by name.
@@ -121,6 +143,8 @@ class PluginManager:
         if (group, name) in self._loaded:
             return self._loaded[group, name]
         entry = self.entry(group, name)
+        if group == TOOL_GROUP and name in self._apart:
+            raise PluginError(f"{entry.label} runs in a process of its own, and is not loaded here")
         try:
             loaded = load_target(entry.target, entry.roots, entry.import_path)
         except Exception as error:
@@ -157,7 +181,8 @@ class PluginManager:
         if not isinstance(tool, Tool):
             return f"hook ferrule_tools offered {type(tool).__name__}, which is not a Tool"
         owner = distribution_of(TOOL_GROUP, tool.name)
-        if tool.name in tools or owner not in {None, entry.distribution}:
+        is_taken = tool.name in tools or tool.name in self._apart
+        if is_taken or owner not in {None, entry.distribution}:
             return f"the tool {tool.name!r} is left out, as the name is taken; it needs another one"
         return ""
 
@@ -180,12 +205,16 @@ class PluginManager:
             return {"enabled": table}
         return cast("Mapping[str, object]", table) if isinstance(table, Mapping) else {}
 
+    def _tool_context(self, name: str, context: PluginContext) -> PluginContext:
+        settings = self._tool_table(name)
+        return context._replace(settings=settings) if settings else context
+
     def _make_tool(self, name: str, context: PluginContext) -> Tool | None:
         entry = self._active[TOOL_GROUP, name]
         settings = self._tool_table(name)
         try:
             factory = cast("Callable[[PluginContext], Tool]", self.load(TOOL_GROUP, name))
-            tool = factory(context._replace(settings=settings) if settings else context)
+            tool = factory(self._tool_context(name, context))
         except PluginError as error:
             self._report(str(error))
         except Exception as error:  # noqa: BLE001 -- a tool's constructor may raise anything
@@ -234,12 +263,18 @@ def survey(index: Index, config_values: Mapping[str, object]) -> list[Standing]:
     """
     governance = governance_of(config_values)
     judged = judge(index.all_entries(), governance, contract_version=index.contract_version)
-    return with_faults(_probed(judged, index))
+    return with_faults(_probed(judged, index, config_values))
 
 
-def _probed(standings: Sequence[Standing], index: Index) -> list[Standing]:
-    """Let the index probe what may be used and was not probed yet."""
-    unknown = [s.entry for s in standings if _is_active(s) and s.entry.probe is None]
+def _probed(
+    standings: Sequence[Standing], index: Index, values: Mapping[str, object]
+) -> list[Standing]:
+    """Let the index probe what may be used here and was not probed yet."""
+    unknown = [
+        s.entry
+        for s in standings
+        if _is_active(s) and s.entry.probe is None and not is_isolated(s.entry, values)
+    ]
     if not unknown:
         return list(standings)
     index.probe(unknown)

@@ -1,0 +1,1 @@
+"""Tools of a plugin in a confined process of their own."""
