@@ -42,17 +42,19 @@ def strictest(verdicts: Mapping[str, Verdict]) -> Verdict:
 
 
 class Guard(NamedTuple):
-    """A required plugin that may not be used; what it would have judged is refused.
+    """A plugin that must not be missing and may not be used; what it judges is refused.
 
     Attributes:
         label: The plugin with its origin.
         reason: Why it may not be used.
         hooks: What it serves; empty when it was never imported, which stands for everything.
+        role: Why it must not be missing.
     """
 
     label: str
     reason: str
     hooks: tuple[str, ...] = ()
+    role: str = "is required"
 
 
 class _Answer(NamedTuple):
@@ -124,7 +126,7 @@ class Dispatcher:
     def _opinions(self, name: str, answers: Sequence[_Answer]) -> dict[str, Verdict]:
         """Read answers as verdicts; whoever is required and absent refuses."""
         verdicts = {
-            plugin: Verdict.deny(f"{guard.label} is required and cannot be used: {guard.reason}")
+            plugin: Verdict.deny(f"{guard.label} {guard.role} and cannot be used: {guard.reason}")
             for plugin, guard in self._absent_guards.items()
             if not guard.hooks or name in guard.hooks
         }

@@ -39,6 +39,28 @@ class Probe(NamedTuple):
     file: str = ""
 
 
+class Approval(NamedTuple):
+    """What the user approved of a distribution with `ferrule plugins trust`.
+
+    Attributes:
+        version: The version that was approved.
+        record_hash: Hash over what it was made of.
+        checkout: The folder it ran from; its contents were not part of the approval.
+        when: When it was approved, in UTC.
+        hooks: The hooks it served.
+        guards: Whether it said of itself that it guards.
+        fault: Why nobody can tell what was approved; empty when it is known.
+    """
+
+    version: str = ""
+    record_hash: str = ""
+    checkout: str = ""
+    when: str = ""
+    hooks: tuple[str, ...] = ()
+    guards: bool = False
+    fault: str = ""
+
+
 class Entry(NamedTuple):
     """An entry point.
 
@@ -64,6 +86,7 @@ class Entry(NamedTuple):
         off: Why the command line switched it off for this run; empty when it did not.
         manifest: What its package says about itself.
         manifest_fault: Why that cannot be read; empty when it can, or there is nothing.
+        approval: What the user approved of its distribution; None where nothing was.
     """
 
     group: str
@@ -87,6 +110,7 @@ class Entry(NamedTuple):
     off: str = ""
     manifest: Manifest = Manifest()
     manifest_fault: str = ""
+    approval: Approval | None = None
 
     @property
     def ok(self) -> bool | None:

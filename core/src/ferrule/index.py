@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict, cast
 
+from ferrule.approval_record import read_approvals
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
 from ferrule.entry import Entry, Probe
 from ferrule.stamps import file_stamp, tree_stamp
@@ -25,6 +26,8 @@ from ferrule_hookspecs.manifest import Capabilities, Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from ferrule.approval_record import Approvals
 
 __all__ = ["Entry", "Index", "Probe", "build_index", "load_index"]
 
@@ -48,7 +51,13 @@ class _Cache(TypedDict):
 class Index:
     """All entry points of the vetted folders, and how they fared in the probe."""
 
-    def __init__(self, cache: _Cache, path: Path, extra: Sequence[Entry] = ()) -> None:
+    def __init__(
+        self,
+        cache: _Cache,
+        path: Path,
+        extra: Sequence[Entry] = (),
+        approvals: Approvals | None = None,
+    ) -> None:
         """Keep what was read; `extra` are the entries of development checkouts."""
         self._cache = cache
         self._path = path
@@ -56,6 +65,10 @@ class Index:
         installed = map(_entry_from_json, cache["entries"])
         kept = [entry for entry in installed if entry.distribution not in replaced]
         self._entries = [self._with_probe(entry) for entry in (*kept, *extra)]
+        if approvals is not None and (approvals.given or approvals.fault):
+            self._entries = [
+                entry._replace(approval=approvals.of(entry)) for entry in self._entries
+            ]
 
     @property
     def problems(self) -> Sequence[str]:
@@ -151,7 +164,8 @@ def build_index(
     if cache is None or not is_warm:
         cache = _rescan(directories, cache, environ)
     checkouts = [*dev_plugins, *environ.get("FERRULE_DEV_PLUGIN", "").split(os.pathsep)]
-    index = Index(cache, path, _dev_entries([path for path in checkouts if path]))
+    extra = _dev_entries([path for path in checkouts if path])
+    index = Index(cache, path, extra, read_approvals(environ))
     index.switch_off(environ)
     if not is_warm:
         index.save()

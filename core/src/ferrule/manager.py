@@ -12,14 +12,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS, distribution_of
-from ferrule.dispatcher import Dispatcher, Guard
+from ferrule.dispatcher import Dispatcher
+from ferrule.guarding import absent_guards
 from ferrule.index import Index, is_named
 from ferrule.isolation.choice import is_isolated
 from ferrule.loading import load_target
 from ferrule.trust import (
     Standing,
     governance_of,
-    is_required,
     judge,
     required_faults,
     with_faults,
@@ -79,7 +79,8 @@ class PluginManager:
     def hooks(self) -> Dispatcher:
         """Calls the hook modules."""
         entries = [entry for (group, _), entry in self._active.items() if group == HOOK_GROUP]
-        return Dispatcher(entries, self._report, absent_guards=self._absent_guards())
+        absent = absent_guards(self.standings, self._governance)
+        return Dispatcher(entries, self._report, absent_guards=absent)
 
     @cached_property
     def _apart(self) -> Mapping[str, Entry]:
@@ -164,15 +165,6 @@ class PluginManager:
                 continue
             told.add((entry.distribution, reason))
             self._report(f"{entry.label} is not used: it is {state}: {reason}; {entry.mend}")
-
-    def _absent_guards(self) -> dict[str, Guard]:
-        return {
-            s.entry.name: Guard(s.entry.label, s.reason, s.entry.hooks)
-            for s in self.standings
-            if s.entry.group == HOOK_GROUP
-            and (s.entry.group, s.entry.name) not in self._active
-            and is_required(s.entry, self._governance)
-        }
 
     def _offer_fault(self, entry: Entry, tool: object, tools: Mapping[str, Tool]) -> str:
         """Say why a tool that a hook offers is left out; empty when it is not."""

@@ -11,6 +11,7 @@ import json
 import os
 import tomllib
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote, urlsplit
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _CONTRACT = "ferrule-hookspecs"
 _PUBLISHER = ("Author", "Author-email", "Maintainer", "Maintainer-email")
+_CODE = (".py", ".so", ".pyd", ".pyc")
 _BY_INSTALLER = frozenset({"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"})
 
 
@@ -112,12 +114,31 @@ def scan_checkout(path: str) -> list[Entry]:
 
 
 def changed_files(entry: Entry) -> list[str]:
-    """Name the installed files of an entry's distribution that are not what was installed."""
+    """Name the files of an entry's distribution that are not what was installed, or came since."""
     folder = Path(entry.location)
     if entry.is_dev or entry.is_editable:
         return []
     site = folder.parent
-    return [path for path, digest in _recorded(folder) if _digest(site / path) != digest]
+    recorded = _recorded(folder)
+    changed = [path for path, digest in recorded if _digest(site / path) != digest]
+    return [*changed, *_added_files(site, {path for path, _ in recorded})]
+
+
+def _added_files(site: Path, recorded: set[str]) -> list[str]:
+    """Name what lies in the packages of a distribution and could be imported with them."""
+    tops = {path.partition("/")[0] for path in recorded}
+    packages = sorted(top for top in tops if f"{top}/__init__.py" in recorded)
+    found = [path for top in packages for path in _code_files(site / top)]
+    names = (path.relative_to(site).as_posix() for path in found)
+    return [name for name in names if name not in recorded]
+
+
+def _code_files(folder: Path) -> Iterator[Path]:
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        for name in sorted(files):
+            if name.endswith(_CODE) or name == MANIFEST_NAME:
+                yield Path(parent, name)
 
 
 def _metadata_folders(directory: str) -> list[Path]:
@@ -273,6 +294,16 @@ def _record_hash(folder: Path) -> str:
 
 
 def _digest(path: Path) -> str:
+    try:
+        status = path.stat()
+    except OSError:
+        return ""
+    return _digest_now(path, status.st_ctime_ns, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=4096)
+def _digest_now(path: Path, *_: int) -> str:
+    """Hash a file once for as long as its time stamps say that it is the same."""
     from base64 import urlsafe_b64encode
 
     try:

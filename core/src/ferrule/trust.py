@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
+from ferrule.approval_record import approval_fault
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS, distribution_of
 from ferrule.index import is_named
 from ferrule.versions import normal_name, satisfies, split_requirement
@@ -47,6 +48,7 @@ class Governance(NamedTuple):
         overrides: `group:name` to the distribution that may take the name.
         allow: Third-party distributions that may be used; None allows all.
         block: Distributions that may not be used.
+        require_trust: Whether nothing of others is used that was not approved.
     """
 
     disabled: Sequence[str] = ()
@@ -54,6 +56,7 @@ class Governance(NamedTuple):
     overrides: Mapping[str, str] = MappingProxyType({})
     allow: Sequence[Pin] | None = None
     block: Sequence[Pin] = ()
+    require_trust: bool = False
 
 
 def governance_of(values: Mapping[str, object]) -> Governance:
@@ -79,6 +82,7 @@ def governance_of(values: Mapping[str, object]) -> Governance:
         },
         allow=None if allow is None else _pins(allow, "plugins.allow"),
         block=_pins(plugins.get("block", ()), "plugins.block"),
+        require_trust=_flag(plugins, "require_trust"),
     )
 
 
@@ -133,6 +137,9 @@ def _judge_alone(entry: Entry, governance: Governance, contract_version: str) ->
         return Standing(entry, "blocked", blocked.reason or "listed in plugins.block")
     if fault := _allow_fault(entry, governance.allow):
         return Standing(entry, "untrusted", fault)
+    fault = approval_fault(entry, is_required=governance.require_trust)
+    if fault and not is_pinned(entry, governance.allow):
+        return Standing(entry, "untrusted", fault)
     if entry.manifest_fault:
         return Standing(entry, "broken", entry.manifest_fault)
     if fault := _contract_fault(entry, contract_version):
@@ -161,6 +168,14 @@ def _allow_fault(entry: Entry, allow: Sequence[Pin] | None) -> str:
         return "" if is_ours else f"{entry.distribution} is not listed in plugins.allow"
     faults = [_pin_fault(entry, pin) for pin in pins]
     return "" if "" in faults else faults[0]
+
+
+def is_pinned(entry: Entry, allow: Sequence[Pin] | None) -> bool:
+    """Tell whether `plugins.allow` names exactly what is installed, which approves it."""
+    return any(
+        pin.hash and pin.name == entry.distribution and not _pin_fault(entry, pin)
+        for pin in allow or ()
+    )
 
 
 def _pin_fault(entry: Entry, pin: Pin) -> str:
@@ -260,6 +275,13 @@ def _texts(table: Mapping[str, object], key: str) -> Sequence[str]:
     if not isinstance(value, (list, tuple)):
         raise ConfigError(f"plugins.{key} must be a list of names")
     return [str(item) for item in cast("Sequence[object]", value)]
+
+
+def _flag(table: Mapping[str, object], key: str) -> bool:
+    value = table.get(key, False)
+    if not isinstance(value, bool):
+        raise ConfigError(f"plugins.{key} must be true or false")
+    return value
 
 
 def _pins(value: object, key: str) -> list[Pin]:

@@ -107,6 +107,7 @@ _NARROWING: Final[Mapping[KeyPath, Rule]] = {
     ("allow_login_shell",): _stays(False),
     ("web_search",): _search,
     ("tools", "web_search"): _stays(False),
+    ("plugins", "require_trust"): _stays(True),
     **{
         ("budgets", scope, key): _smaller
         for scope in ("turn", "thread", "tree")

@@ -32,6 +32,7 @@ class RequiredPlugins(TypedDict, total=False):
     required: list[str]
     block: list[str]
     isolation: dict[str, Literal["none", "process"]]
+    require_trust: bool
 
 
 class RequiredToken(TypedDict, total=False):
@@ -228,6 +229,8 @@ def constrain_plugins(values: Table, rules: Layer | None) -> dict[KeyPath, Confi
         own_allow = lookup(values, ("plugins", "allow"))
         names = {_pin_name(pin) for pin in own_allow} if is_list(own_allow) else None
         changed["allow"] = [pin for pin in allow if names is None or _pin_name(pin) in names]
+    if lookup(rules.values, ("plugins", "require_trust")) is True:
+        changed["require_trust"] = True
     if isolation := required_isolation(values, rules.values):
         changed["isolation"] = isolation
     paths = {key: ("plugins", key) for key in changed}

@@ -1,0 +1,62 @@
+"""Which plugins leave a gap when they may not be used: what they would have judged is refused.
+
+A plugin guards when it says so in its `ferrule.toml`, when it is required, or when what the user
+approved of it served hooks that judge. What the user switched off or the administrator blocked is
+a decision and no gap, unless it is required.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ferrule.dispatcher import Guard
+from ferrule.trust import is_required
+from ferrule_hookspecs.slots import HOOK_GROUP
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ferrule.entry import Entry
+    from ferrule.trust import Governance, Standing
+
+_GAPS: Final = frozenset({"untrusted", "incompatible", "clash", "broken"})
+
+
+def absent_guards(standings: Sequence[Standing], governance: Governance) -> dict[str, Guard]:
+    """Name the guards that cannot be used, each under a name that no usable plugin has."""
+    hooks = [s for s in standings if s.entry.group == HOOK_GROUP]
+    usable = {s.entry.name for s in hooks if s.state == "active"}
+    found: dict[str, Guard] = {}
+    for entry, state, reason in hooks:
+        name = entry.name if entry.name not in usable else f"{entry.name} of {entry.distribution}"
+        if state == "active":
+            continue
+        if is_required(entry, governance):
+            found[name] = Guard(entry.label, reason, entry.hooks)
+        elif state in _GAPS and is_guard(entry):
+            found[name] = Guard(entry.label, reason, _known_hooks(entry), "guards")
+    return found
+
+
+def is_guard(entry: Entry) -> bool:
+    """Tell whether a hook module guards, as far as anything is known without importing it."""
+    if entry.manifest.guards or entry.manifest_fault:
+        return True
+    approval = entry.approval
+    return approval is not None and (approval.guards or bool(_judging(approval.hooks)))
+
+
+def _known_hooks(entry: Entry) -> tuple[str, ...]:
+    """The hooks a guard is known to serve; empty when any may be among them."""
+    if entry.hooks:
+        return entry.hooks
+    return entry.approval.hooks if entry.approval else ()
+
+
+def _judging(hooks: Sequence[str]) -> list[str]:
+    from ferrule_hookspecs import hooks as _  # noqa: F401 -- importing it fills the contracts
+    from ferrule_hookspecs.markers import HOOK_CONTRACTS
+
+    return [
+        hook for hook in hooks if hook in HOOK_CONTRACTS and HOOK_CONTRACTS[hook].kind == "assess"
+    ]
