@@ -34,6 +34,7 @@ from ferrule.dispatcher import strictest
 from ferrule.network_approval import Asking, NetworkApproval
 from ferrule.permissions import NOTHING, missing, objection
 from ferrule.policy import policy_mode
+from ferrule.remote_tool import normalized, required, shown
 from ferrule.reviewers import reviewed
 from ferrule.turn_settings import check_allowed
 from ferrule_hookspecs.errors import ConfigError, FerruleError, PluginError, ToolError
@@ -85,6 +86,12 @@ class Orchestrator:
         """
         parts = self._parts
         try:
+            with contained(call.tool):
+                call = await normalized(parts.tools[call.tool], call)
+        except FerruleError as error:
+            self._decided(call, "requirement", refusal(str(error), "arguments"))
+            return self._ended(call, None, "failed", str(error))
+        try:
             with contained("a plugin that rewrites calls"):
                 call = await self._rewritten(call)
         except FerruleError as error:
@@ -93,7 +100,7 @@ class Orchestrator:
         tool = parts.tools[call.tool]
         try:
             with contained(call.tool):
-                item = tool.item(call, parts.settings.cwd)
+                item = await shown(tool, call, parts.settings.cwd)
         except FerruleError as error:
             self._decided(call, "requirement", refusal(str(error), "fault"))
             return self._ended(call, None, "failed", str(error))
@@ -157,7 +164,7 @@ class Orchestrator:
         try:
             sandbox = confined(self._parts, self._turn_id)
             with contained(call.tool):
-                requirement = tool.requirement(call, sandbox)
+                requirement = await required(tool, call, sandbox)
         except FerruleError as error:
             self._decided(call, "requirement", refusal(str(error), "fault"))
             raise

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from ferrule.kernel import LocalKernel
+    from ferrule.processes import ProcessOwner
     from ferrule_hookspecs.host import ConfigEdit
     from ferrule_hookspecs.sandbox import Launch
     from ferrule_hookspecs.tools import Process
@@ -23,6 +24,11 @@ class LocalRuntime:
     def __init__(self, kernel: LocalKernel, report: Callable[[str], None]) -> None:
         self._kernel = kernel
         self._report = report
+
+    @property
+    def owner(self) -> ProcessOwner:
+        """Who answers for the end of what is started."""
+        return self._kernel.owner
 
     async def spawn(self, launch: Launch, *, open_stdin: bool = False) -> Process:
         """Start a program that ends with the kernel at the latest, however that ends."""
