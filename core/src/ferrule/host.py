@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast
 
 from ferrule import __version__
@@ -18,10 +19,10 @@ from ferrule_hookspecs.errors import InterruptedByUserError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
-    from pathlib import Path
 
     import anyio
 
+    from ferrule.config.provenance import LoadedConfig
     from ferrule.index import Index
     from ferrule.kernel import LocalKernel
     from ferrule_hookspecs.host import Config, ConfigRequest, InstalledSandbox, Kernel
@@ -32,7 +33,13 @@ _START_S: Final = 1.0
 
 
 class LocalHost:
-    """The host of this process."""
+    """The host of this process.
+
+    Attributes:
+        admin: The administrator's folder.
+    """
+
+    admin: Path = Path("/etc/ferrule")
 
     def __init__(self, home: Path, environ: Mapping[str, str]) -> None:
         self.home = home
@@ -48,9 +55,19 @@ class LocalHost:
 
     def config(self, request: ConfigRequest) -> Config:
         """Read the configuration without starting a kernel."""
-        from ferrule.config import load_config
+        return self.read(request)
 
-        return load_config(request, home=self.home, environ=self.environ)
+    def read(self, request: ConfigRequest, user_text: str | None = None) -> LoadedConfig:
+        """Read the configuration, as if the user's file said `user_text` where that is given."""
+        from ferrule.config.load import Places, read_config
+        from ferrule.plugin_config import with_plugins
+
+        places = Places(self.home, self.environ, self.admin, user_text)
+        return with_plugins(
+            lambda keys: read_config(request, places._replace(project_keys=keys)),
+            self.index,
+            strict=request.strict,
+        )
 
     def sandbox(self, config: Config, name: str, cwd: str) -> InstalledSandbox:
         """Return a sandbox backend by name, whatever it enforces; the caller closes it."""
@@ -63,6 +80,13 @@ class LocalHost:
         backend = cast("SandboxBackend", manager.driver("ferrule.sandboxes", name, context))
         entry = manager.entry("ferrule.sandboxes", name)
         return InstalledSandbox(backend, entry.distribution, entry.version)
+
+    def taken_names(self, group: str) -> Mapping[str, str]:
+        """Return the names of a group that are installed or reserved, with their distributions."""
+        from ferrule.catalog import CATALOG
+
+        installed = [entry for entry in self.index.all_entries() if entry.group == group]
+        return {entry.name: entry.distribution for entry in installed} | CATALOG.get(group, {})
 
     def at(self, home: Path) -> LocalHost:
         """Return the same host with another home."""

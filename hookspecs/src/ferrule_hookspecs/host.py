@@ -442,6 +442,13 @@ class Host(Protocol):
         """
         ...
 
+    def taken_names(self, group: str) -> Mapping[str, str]:
+        """Return the names of an entry-point group that are installed or reserved.
+
+        Their values are the distributions they belong to.
+        """
+        ...
+
     def at(self, home: Path) -> Host:
         """Return the same host with another home."""
         ...
