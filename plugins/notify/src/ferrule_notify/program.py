@@ -88,18 +88,10 @@ async def run(
     Raises:
         NotifyProgramError: It could not be started.
     """
-    from anyio import move_on_after, open_process
+    from anyio import move_on_after
 
     try:
-        process = await open_process(
-            list(argv),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd=cwd,
-            env=environ,
-            start_new_session=True,
-        )
+        process = await _started(argv, cwd, environ)
     except OSError as error:
         raise NotifyProgramError(
             f"the notify program {argv[0]!r} could not be started: {error.strerror}; "
@@ -111,6 +103,22 @@ async def run(
     finally:
         await _end(process)
     return None
+
+
+async def _started(argv: Sequence[str], cwd: str, environ: Mapping[str, str]) -> Process:
+    from anyio import CancelScope, open_process
+
+    with CancelScope(shield=True):  # a program that has been started must be found and ended
+        return await open_process(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=cwd,
+            env=environ,
+            start_new_session=True,
+        )
+    raise NotifyProgramError("the notify program could not be started")
 
 
 async def _end(process: Process) -> None:

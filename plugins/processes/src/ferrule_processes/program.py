@@ -59,19 +59,11 @@ async def run_program(program: Program, given: bytes) -> Finished:
     Raises:
         StartError: It could not be started.
     """
-    from anyio import CancelScope, open_process
+    from anyio import CancelScope
 
     adopt_orphans()
     try:
-        process = await open_process(
-            program.argv,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=program.cwd,
-            env=program.environ,
-            start_new_session=True,
-        )
+        process = await _started(program)
     except (OSError, ValueError) as error:
         raise StartError(f"could not be started: {error}") from None
     try:
@@ -81,6 +73,22 @@ async def run_program(program: Program, given: bytes) -> Finished:
             kill_group(process)
         with CancelScope(shield=True):
             await process.aclose()
+
+
+async def _started(program: Program) -> Process:
+    from anyio import CancelScope, open_process
+
+    with CancelScope(shield=True):  # a program that has been started must be found and ended
+        return await open_process(
+            program.argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=program.cwd,
+            env=program.environ,
+            start_new_session=True,
+        )
+    raise StartError("could not be started")
 
 
 async def _finished(process: Process, program: Program, given: bytes) -> Finished:

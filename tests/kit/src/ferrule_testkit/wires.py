@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import http.client
 import queue
 import subprocess
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Final, Protocol, cast
 from urllib.parse import urlsplit
 
@@ -24,16 +25,18 @@ class Wire(Protocol):
 
     Attributes:
         frames: What came, as it came; None at the end.
+        trouble: Why the last message that was refused was.
     """
 
     frames: queue.Queue[bytes | None]
+    trouble: str
 
     def send(self, raw: bytes) -> bool:
         """Send one message; False where it was refused or the connection is over."""
         ...
 
     def close(self) -> None:
-        """End it."""
+        """End it, unless it has been already; nothing of it stays open, whatever is raised."""
         ...
 
 
@@ -43,6 +46,7 @@ class StdioWire:
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         """Read the process's standard output from now on."""
         self.frames: queue.Queue[bytes | None] = queue.Queue()
+        self.trouble = ""
         self._process = process
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -71,6 +75,7 @@ class SocketWire:
     def __init__(self, url: str) -> None:
         """Connect."""
         self.frames: queue.Queue[bytes | None] = queue.Queue()
+        self.trouble = ""
         self._stack = ExitStack()
         self._link = self._stack.enter_context(_link(url))
         threading.Thread(target=self._read, daemon=True).start()
@@ -79,7 +84,8 @@ class SocketWire:
         """Send a text frame, whatever is in it."""
         try:
             self._link.send(raw, text=True)
-        except ConnectionClosed:
+        except ConnectionClosed as error:
+            self.trouble = repr(error)
             return False
         return True
 
@@ -102,53 +108,73 @@ class HttpWire:
     def __init__(self, url: str) -> None:
         """Open a connection and its stream."""
         self.frames: queue.Queue[bytes | None] = queue.Queue()
-        self._place = urlsplit(url).netloc
+        self.trouble = ""
         self._used_at = time.monotonic()
-        self._posts = http.client.HTTPConnection(self._place, timeout=PATIENCE_S)
-        opened = self.request("POST", "/connection")
-        self._header = {_CLIENT_HEADER: opened.headers[_CLIENT_HEADER]}
-        self._stream = http.client.HTTPConnection(self._place, timeout=120)
-        self._stream.request("GET", "/events", headers=self._header)
-        self._events = self._stream.getresponse()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def request(
-        self, method: str, path: str, body: bytes | None = None
-    ) -> http.client.HTTPResponse:
-        """Send one request, and read the answer whole."""
-        if time.monotonic() - self._used_at > _IDLE_S:  # the other end closes what is idle
-            self._posts.close()
-        self._used_at = time.monotonic()
-        headers = getattr(self, "_header", {})
-        self._posts.request(method, path, body, headers)
-        answer = self._posts.getresponse()
-        answer.read()
-        return answer
+        self._header: dict[str, str] = {}
+        place = urlsplit(url).netloc
+        with ExitStack() as stack:
+            self._posts = stack.enter_context(closing(HTTPConnection(place, timeout=PATIENCE_S)))
+            opened, _ = self._request("POST", "/connection")
+            self._header = {_CLIENT_HEADER: opened.headers[_CLIENT_HEADER]}
+            stream = stack.enter_context(closing(HTTPConnection(place, timeout=PATIENCE_S)))
+            stream.request("GET", "/events", headers=self._header)
+            self._events = stack.enter_context(stream.getresponse())
+            reader = threading.Thread(target=self._read, daemon=True)
+            reader.start()
+            stack.callback(reader.join, PATIENCE_S)
+            stack.callback(self._request, "DELETE", "/connection")
+            self._stack = stack.pop_all()
 
     def send(self, raw: bytes) -> bool:
         """Post a message."""
         try:
-            return self.request("POST", "/rpc", raw).status == 202
-        except (OSError, http.client.HTTPException):  # refused before it was read
-            self._posts.close()
+            answer, text = self._request("POST", "/rpc", raw)
+        except (OSError, HTTPException) as error:  # refused before it was read
+            self.trouble = repr(error)
             return False
+        self.trouble = f"{answer.status} {text}"
+        return answer.status == HTTPStatus.ACCEPTED
 
     def close(self) -> None:
         """Have the server close it."""
-        self.request("DELETE", "/connection")
-        self._posts.close()
-        self._reader.join(PATIENCE_S)
+        self._stack.close()
+
+    def _request(
+        self, method: str, path: str, body: bytes | None = None
+    ) -> tuple[HTTPResponse, str]:
+        """Send one request, and read the answer whole.
+
+        The other end hangs up on what is idle, and takes nothing of a request that does not come
+        whole soon. Where this process stood still for so long while it sent, it sends again.
+        """
+        while True:
+            begun = time.monotonic()
+            if begun - self._used_at > _IDLE_S:
+                self._posts.close()
+            self._used_at = begun
+            stood_still = False
+            try:
+                try:
+                    self._posts.request(method, path, body, self._header)
+                finally:
+                    stood_still = time.monotonic() - begun > _IDLE_S
+                answer = self._posts.getresponse()
+                text = answer.read().decode(errors="replace")
+            except (OSError, HTTPException):
+                self._posts.close()
+                if not stood_still:
+                    raise
+            else:
+                if answer.status != HTTPStatus.REQUEST_TIMEOUT or not stood_still:
+                    return answer, text
 
     def _read(self) -> None:
         try:
             for line in self._events:
                 if line.startswith(b"data: "):
                     self.frames.put(line.removeprefix(b"data: "))
-        except (OSError, http.client.HTTPException, ValueError):
+        except (OSError, HTTPException, ValueError):
             pass
-        self._events.close()
-        self._stream.close()
         self.frames.put(None)
 
 

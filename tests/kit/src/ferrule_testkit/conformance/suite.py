@@ -1,0 +1,97 @@
+"""What all suites have in common: a context, a folder, and an eye on what is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from pathlib import Path
+from typing import ClassVar, Final, TypeVar
+
+import anyio
+import pytest
+
+from ferrule_hookspecs.plugins import PluginContext
+from ferrule_testkit.leaks import LeakWatch
+
+T = TypeVar("T")
+
+PATIENCE_S: Final = 120.0
+"""How long anything may take that should take no time: machines stand still now and then."""
+_LATE_S: Final = 10.0
+
+
+class Conformance:
+    """A suite; a subclass named `Test…` says with `make` what it is about.
+
+    Attributes:
+        config: The whole configuration that the plugin sees.
+        settings: The table that configures the plugin, the context's `settings`.
+    """
+
+    config: ClassVar[Mapping[str, object]] = {}
+    settings: ClassVar[Mapping[str, object]] = {}
+
+    @pytest.fixture(autouse=True)
+    def _nothing_is_left(self) -> Iterator[None]:
+        """Fail where a test leaves threads, processes or descriptors behind."""
+        watch = LeakWatch()
+        yield
+        left = watch.left()
+        if left:
+            pytest.fail(f"it leaves behind: {'; '.join(left)}")
+
+    @pytest.fixture
+    def workspace(self, tmp_path: Path) -> Path:
+        """The folder of the session."""
+        folder = tmp_path / "workspace"
+        folder.mkdir()
+        return folder.resolve()
+
+    @pytest.fixture
+    def context(self, tmp_path: Path, workspace: Path) -> PluginContext:
+        """What the plugin is made with."""
+        home = tmp_path / "ferrule-home"
+        home.mkdir()
+        return PluginContext(
+            home=home,
+            config=self.config,
+            cwd=str(workspace),
+            thread_id="thread-1",
+            environ=dict(os.environ),
+            settings=self.settings,
+            project_root=str(workspace),
+            is_trusted=True,
+        )
+
+
+def must(holds: object, wish: str, where: str) -> None:
+    """Fail with what the contract wants, and where that is written."""
+    if not holds:
+        pytest.fail(f"{wish} (see {where} in ferrule_hookspecs)")
+
+
+def drive(work: Callable[[], Awaitable[T]], limit_s: float = PATIENCE_S) -> T:
+    """Run something asynchronous to its end; fails where it leaves tasks behind or never ends."""
+
+    async def main() -> T:
+        with anyio.fail_after(limit_s):
+            result = await work()
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        if left:
+            _, left = await asyncio.wait(left, timeout=_LATE_S)
+        if left:
+            names = ", ".join(sorted(str(task.get_coro()) for task in left))
+            pytest.fail(f"it leaves tasks running that nobody ends: {names}")
+        return result
+
+    return anyio.run(main)
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """The files below a folder with their content."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }

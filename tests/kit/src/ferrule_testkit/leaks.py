@@ -1,0 +1,85 @@
+"""What a test leaves behind: threads, child processes, open descriptors."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Final
+
+from ferrule_testkit.processes import is_running
+
+_LATE_S: Final = 10.0
+_POLL_S: Final = 0.01
+_DESCRIPTORS: Final = Path("/proc/self/fd")
+
+
+class LeakWatch:
+    """Notes what is there when it is made; `left` tells what came and stayed.
+
+    Descriptors and child processes are looked at where there is `/proc`.
+    """
+
+    def __init__(self) -> None:
+        """Look at what is there."""
+        self._threads = set(threading.enumerate())
+        self._children = _children()
+        self._descriptors = _descriptors()
+
+    def left(self) -> list[str]:
+        """Tell what is there now and was not; what ends by itself gets a while to do so."""
+        return [*self._left_threads(), *self._left_children(), *self._left_descriptors()]
+
+    def _left_threads(self) -> list[str]:
+        came = [thread for thread in threading.enumerate() if thread not in self._threads]
+        deadline = time.monotonic() + _LATE_S
+        for thread in came:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        return [f"the thread {thread.name!r}" for thread in came if thread.is_alive()]
+
+    def _left_children(self) -> list[str]:
+        deadline = time.monotonic() + _LATE_S
+        while came := {pid for pid in _children() - self._children if is_running(pid)}:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(_POLL_S)
+        return [f"the process {pid} ({_command_line(pid)})" for pid in sorted(came)]
+
+    def _left_descriptors(self) -> list[str]:
+        if not set(_descriptors().items()) - set(self._descriptors.items()):
+            return []
+        gc.collect()  # what only waits to be collected is open no more
+        came = set(_descriptors().items()) - set(self._descriptors.items())
+        return [f"the descriptor {number} ({target})" for number, target in sorted(came)]
+
+
+def _children() -> set[int]:
+    found: set[int] = set()
+    for task in Path("/proc/self/task").glob("*/children"):
+        try:
+            found.update(map(int, task.read_text().split()))
+        except OSError:  # the thread has ended
+            continue
+    return found
+
+
+def _descriptors() -> dict[int, str]:
+    if not _DESCRIPTORS.exists():
+        return {}
+    found: dict[int, str] = {}
+    for name in os.listdir(_DESCRIPTORS):
+        try:
+            found[int(name)] = os.readlink(_DESCRIPTORS / name)
+        except OSError:  # the one this folder was listed with
+            continue
+    return found
+
+
+def _command_line(pid: int) -> str:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return "gone"
+    return b" ".join(words).decode("utf-8", "replace").strip()
