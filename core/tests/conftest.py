@@ -152,10 +152,7 @@ def rules(tmp_path, monkeypatch):
     admin = tmp_path / "etc"
     admin.mkdir()
 
-    def load(request, *, home, environ):
-        return read_config(request, Places(home, environ, admin))
-
-    monkeypatch.setattr("ferrule.config.load_config", load)
+    monkeypatch.setattr(LocalHost, "admin", admin)
     return lambda text: (admin / "requirements.toml").write_text(text)
 
 

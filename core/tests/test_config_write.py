@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from ferrule.config.load import Places
+from ferrule.config.load import Places, read_config
 from ferrule.config.write import write_config
 from ferrule_hookspecs.errors import ConfigConflictError, ConfigError
 from ferrule_hookspecs.host import ConfigEdit, ConfigRequest
@@ -28,7 +28,10 @@ def write(home, tmp_path):
     places = Places(home, {"HOME": str(tmp_path)}, tmp_path / "etc")
 
     def call(*edits: ConfigEdit, **options: str):
-        return write_config(ConfigRequest(str(tmp_path)), places, edits, **options)
+        def read(text):
+            return read_config(ConfigRequest(str(tmp_path)), places._replace(user_text=text))
+
+        return write_config(home / "config.toml", edits, read, **options)
 
     return call
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ferrule.approvals import policy_name
-from ferrule.config.narrowing import narrow
+from ferrule.config.narrowing import ProjectBounds, narrow
 from ferrule.config.tables import Table, join_key, lookup, merge, place
 from ferrule.opening import configured
 from ferrule.policy import policy_mode
@@ -98,7 +98,7 @@ def narrowed_config(
     base = dict(now)
     base["sandbox_mode"] = policy_mode(parent.sandbox_policy)
     base["approval_policy"] = parent.approval_policy
-    kept, ignored = narrow(asked, base, Path(root or parent.cwd))
+    kept, ignored = narrow(asked, ProjectBounds(base, Path(root or parent.cwd)))
     _check(kept, config.allowed)
     values = merge(now, kept)
     if any(key in kept for key in _SANDBOX_KEYS):

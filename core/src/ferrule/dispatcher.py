@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import anyio
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from ferrule.entry import Entry
     from ferrule_hookspecs.markers import HookContract, HookKind
+    from ferrule_hookspecs.plugins import PluginContext
 
 _STRICTNESS: Final = {"deny": 0, "ask": 1, "allow": 2}
 
@@ -63,6 +64,10 @@ class _Answer(NamedTuple):
     fault: str = ""
 
 
+def _as_it_is(entry: Entry, context: PluginContext) -> PluginContext:
+    return context
+
+
 class Dispatcher:
     """Calls every plugin that serves a hook, by the rules of the hook's contract."""
 
@@ -72,9 +77,14 @@ class Dispatcher:
         report: Callable[[str], None],
         *,
         absent_guards: Mapping[str, Guard] | None = None,
+        given: Callable[[Entry, PluginContext], PluginContext] = _as_it_is,
     ) -> None:
-        """Take the usable hook modules; none of them is imported before it is called."""
+        """Take the usable hook modules; none of them is imported before it is called.
+
+        `given` makes of the context what one plugin may know of it.
+        """
         self._report = report
+        self._given = given
         self._absent_guards = dict(absent_guards or {})
         self._serving: dict[str, list[Entry]] = {}
         for entry in entries:
@@ -211,6 +221,9 @@ class Dispatcher:
         patience = getattr(implementation.function, PATIENCE, None)
         if patience is not None:
             scope.deadline = anyio.current_time() + patience
+        if "context" in implementation.argnames:
+            context = cast("PluginContext", kwargs["context"])
+            kwargs = {**kwargs, "context": self._given(entry, context)}
         arguments = [kwargs[argument] for argument in implementation.argnames]
         function = implementation.function
         if inspect.iscoroutinefunction(function):

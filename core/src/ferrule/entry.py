@@ -25,6 +25,8 @@ class Probe(NamedTuple):
         after: Plugins this one wants to be called after.
         is_outermost: Whether it wants to be called before all others.
         file: The file it was imported from.
+        settings: What is known of the table it lets users configure, as JSON.
+        deprecated: What it uses that will be gone, one sentence each.
     """
 
     ok: bool
@@ -37,6 +39,8 @@ class Probe(NamedTuple):
     after: tuple[str, ...] = ()
     is_outermost: bool = False
     file: str = ""
+    settings: str = ""
+    deprecated: tuple[str, ...] = ()
 
 
 class Approval(NamedTuple):

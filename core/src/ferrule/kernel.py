@@ -70,9 +70,7 @@ class LocalKernel:
 
     def config(self, request: ConfigRequest) -> Config:
         """Read the configuration."""
-        from ferrule.config import load_config
-
-        loaded = load_config(request, home=self.home, environ=self.environ)
+        loaded = self._host.read(request)
         key = loaded.project_root, loaded  # what differs most is compared first
         return self._configs.get(key, lambda: loaded)
 
@@ -84,11 +82,14 @@ class LocalKernel:
         expected_version: str | None = None,
     ) -> Config:
         """Change the user's configuration file: all edits or none."""
-        from ferrule.config.load import Places
         from ferrule.config.write import write_config
 
-        places = Places(self.home, self.environ)
-        return write_config(request, places, edits, expected_version=expected_version)
+        return write_config(
+            self.home / "config.toml",
+            edits,
+            lambda text: self._host.read(request, text),
+            expected_version=expected_version,
+        )
 
     def environment(
         self,

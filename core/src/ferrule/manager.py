@@ -17,6 +17,7 @@ from ferrule.guarding import absent_guards
 from ferrule.index import Index, is_named
 from ferrule.isolation.choice import is_isolated
 from ferrule.loading import load_target
+from ferrule.plugin_settings import PluginSettings, settled
 from ferrule.trust import (
     Standing,
     governance_of,
@@ -69,18 +70,26 @@ class PluginManager:
             for entry in index.all_entries()
         ]
         judged = judge(entries, self._governance, contract_version=index.contract_version)
-        self.standings: Sequence[Standing] = with_faults(_probed(judged, index, config_values))
+        found = with_faults(_probed(judged, index, config_values))
+        self.standings: Sequence[Standing] = settled(found, config_values)
         self._active = {
             (s.entry.group, s.entry.name): s.entry for s in self.standings if _is_active(s)
         }
         self._announce()
 
     @cached_property
+    def settings(self) -> PluginSettings:
+        """What each plugin is given of the configuration."""
+        return PluginSettings(
+            self.standings, self._values, lambda entry: self.load(entry.group, entry.name)
+        )
+
+    @cached_property
     def hooks(self) -> Dispatcher:
         """Calls the hook modules."""
         entries = [entry for (group, _), entry in self._active.items() if group == HOOK_GROUP]
         absent = absent_guards(self.standings, self._governance)
-        return Dispatcher(entries, self._report, absent_guards=absent)
+        return Dispatcher(entries, self._report, absent_guards=absent, given=self.settings.given)
 
     @cached_property
     def _apart(self) -> Mapping[str, Entry]:
@@ -133,7 +142,8 @@ class PluginManager:
         """
         from ferrule.slots import make_driver
 
-        return make_driver(self.entry(group, name), context)
+        entry = self.entry(group, name)
+        return make_driver(entry, self.settings.given(entry, context))
 
     def load(self, group: str, name: str) -> object:
         """Import what a usable entry names, without making anything of it.
@@ -198,8 +208,9 @@ class PluginManager:
         return cast("Mapping[str, object]", table) if isinstance(table, Mapping) else {}
 
     def _tool_context(self, name: str, context: PluginContext) -> PluginContext:
-        settings = self._tool_table(name)
-        return context._replace(settings=settings) if settings else context
+        settings = self._tool_table(name) or context.settings
+        entry = self._active[TOOL_GROUP, name]
+        return self.settings.given(entry, context._replace(settings=settings))
 
     def _make_tool(self, name: str, context: PluginContext) -> Tool | None:
         entry = self._active[TOOL_GROUP, name]
@@ -255,7 +266,7 @@ def survey(index: Index, config_values: Mapping[str, object]) -> list[Standing]:
     """
     governance = governance_of(config_values)
     judged = judge(index.all_entries(), governance, contract_version=index.contract_version)
-    return with_faults(_probed(judged, index, config_values))
+    return settled(with_faults(_probed(judged, index, config_values)), config_values)
 
 
 def _probed(

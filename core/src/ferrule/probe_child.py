@@ -32,6 +32,8 @@ from ferrule_hookspecs.tools import Tool
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ferrule.settings_model import SettingsModel
+
 
 def main(entries: Sequence[tuple[str, str, str, list[str], str]]) -> None:
     """Probe every entry in order, then leave without running exit handlers of plugins."""
@@ -121,9 +123,11 @@ def _inspect_command(name: str, found: object) -> Probe:
 
 
 def _inspect_settings(name: str, found: object) -> Probe:
-    if not callable(getattr(found, "model_validate", None)):
+    if not callable(getattr(found, "model_json_schema", None)):
         raise TypeError("it is not a pydantic model")
-    return Probe(ok=True)
+    from ferrule.settings_model import facts_of
+
+    return Probe(ok=True, settings=facts_of(cast("SettingsModel", found)))
 
 
 def _inspect_driver(name: str, found: object) -> Probe:

@@ -165,6 +165,7 @@ class ThreadService:
         services = LiveServices()
         context = self._context(opening, recorder, services)
         manager = self._kernel.manager(values)
+        manager.settings.check(options.config)
         plugins = PluginSet(manager, context, recorder.warning, options.config.allowed)
         plugins.check()
         settings = self._settings(opening, plugins, recorder)

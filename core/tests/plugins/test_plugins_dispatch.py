@@ -312,9 +312,9 @@ def test_hook_reaches_a_plugin_with_its_exact_arguments(site, name):
     site.add_hooks("all", source)
     hooks = site.manager().hooks
     call = getattr(hooks, markers.HOOK_CONTRACTS[name].kind)
-    anyio.run(lambda: call(name, **{argument: argument.upper() for argument in arguments}))
-    calls = sys.modules["acme_hooks_all"].calls
-    assert calls == [[argument.upper() for argument in arguments]]
+    values = {each: site.context if each == "context" else each.upper() for each in arguments}
+    anyio.run(lambda: call(name, **values))
+    assert sys.modules["acme_hooks_all"].calls == [list(values.values())]
     assert site.reports == []
 
 

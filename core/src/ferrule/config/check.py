@@ -127,12 +127,13 @@ def _table_problems(value: Table, definition: type, path: KeyPath) -> Iterator[P
             yield from find_problems(item, table.known[key], here)
         elif not table.is_open:
             text = f"unknown configuration key `{join_key(here)}`"
-            yield Problem(here, text, True, _suggestion(key, table.known, path))
+            yield Problem(here, text, True, suggestion(key, table.known, path))
     for key in sorted(table.required - value.keys()):
         yield Problem(path, f"`{join_key(path)}` lacks the key `{key}`")
 
 
-def _suggestion(key: str, known: Mapping[str, object], path: KeyPath) -> str:
+def suggestion(key: str, known: Mapping[str, object], path: KeyPath) -> str:
+    """Guess which known key of a table was meant; empty where none is near."""
     from difflib import get_close_matches
 
     near = get_close_matches(key, known, n=1, cutoff=0.7)

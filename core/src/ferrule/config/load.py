@@ -19,7 +19,7 @@ from ferrule.config.layers import (
     text_layer,
 )
 from ferrule.config.migration import migrate
-from ferrule.config.narrowing import narrow
+from ferrule.config.narrowing import ProjectBounds, narrow
 from ferrule.config.overrides import flag_layer, override_layers
 from ferrule.config.permission_choice import (
     choose_permissions,
@@ -31,6 +31,7 @@ from ferrule.config.providers import resolve_oss, surroundings_layer
 from ferrule.config.required_budgets import constrain_budgets
 from ferrule.config.required_network import constrain_network
 from ferrule.config.required_servers import constrain_servers
+from ferrule.config.required_settings import constrain_settings
 from ferrule.config.requirements import (
     allowed_choices,
     bound_origins,
@@ -40,7 +41,7 @@ from ferrule.config.requirements import (
     managed_warnings,
     read_requirements,
 )
-from ferrule.config.tables import Table, join_key, merge, place, table_at, texts
+from ferrule.config.tables import KeyPath, Table, join_key, merge, place, table_at, texts
 from ferrule.config.trust import ProjectFacts, find_project
 from ferrule_hookspecs.errors import ConfigError
 
@@ -61,12 +62,14 @@ class Places(NamedTuple):
         admin: The administrator's folder. Never taken from the environment: whoever sets that
             could step around the administrator.
         user_text: What the user's file would say, for looking before it is written.
+        project_keys: What a trusted project's file may set beside the usual, as plugins declare.
     """
 
     home: Path
     environ: Mapping[str, str]
     admin: Path = ADMIN_FOLDER
     user_text: str | None = None
+    project_keys: frozenset[KeyPath] = frozenset()
 
 
 class _Read(NamedTuple):
@@ -82,13 +85,25 @@ class _Read(NamedTuple):
         return _merged([default_layer(is_trusted=False), *self.below, *self.above])
 
 
-def load_config(request: ConfigRequest, *, home: Path, environ: Mapping[str, str]) -> LoadedConfig:
+def load_config(
+    request: ConfigRequest,
+    *,
+    home: Path,
+    environ: Mapping[str, str],
+    project_keys: frozenset[KeyPath] = frozenset(),
+) -> LoadedConfig:
     """Read the configuration for one run.
+
+    Args:
+        request: What is asked for.
+        home: `$FERRULE_HOME`.
+        environ: The process environment.
+        project_keys: What a trusted project's file may set beside the usual, as plugins declare.
 
     Raises:
         ConfigError: A file, option or combination cannot be used; the text names the place.
     """
-    return read_config(request, Places(home, environ))
+    return read_config(request, Places(home, environ, project_keys=project_keys))
 
 
 def load_plugin_rules(home: Path, admin: Path = ADMIN_FOLDER) -> Table:
@@ -122,7 +137,8 @@ def read_config(request: ConfigRequest, places: Places) -> LoadedConfig:
     for file in project.files if is_trusted else ():
         below = _merged([*base, *files])
         choose_permissions(below, [*base, *files])  # a mode is no narrower than a profile
-        kept, refused = _project_layer(request, file, below, project.root)
+        bounds = ProjectBounds(below, project.root, places.project_keys)
+        kept, refused = _project_layer(request, file, bounds)
         warnings += kept[1]
         files.append(kept[0])
         ignored += refused
@@ -135,10 +151,12 @@ def read_config(request: ConfigRequest, places: Places) -> LoadedConfig:
     guarded = constrain_guardian(values, rules)
     server_warnings, server_origins = constrain_servers(values, rules)
     network_warnings, network_origins = constrain_network(values, rules)
-    laid = constrain_budgets(values, rules, layers) | network_origins
+    fixed_warnings, fixed_origins = constrain_settings(values, rules)
+    laid = constrain_budgets(values, rules, layers) | network_origins | fixed_origins
     _finish_providers(values, layers)
     warnings += [*managed_warnings(layers, read.managed), *changed.warnings, *guarded.warnings]
     warnings += [*permissions.warnings, *server_warnings, *network_warnings]
+    warnings += fixed_warnings
     return LoadedConfig(
         values,
         tuple(dict.fromkeys(warnings)),
@@ -240,11 +258,11 @@ def _refuse_untrusted(project: ProjectFacts, read: _Read) -> None:
 
 
 def _project_layer(
-    request: ConfigRequest, file: Path, base: Table, root: Path
+    request: ConfigRequest, file: Path, bounds: ProjectBounds
 ) -> tuple[tuple[Layer, list[str]], list[Layer]]:
     layer = read_layer("project", file) or Layer("project", {}, str(file))
     warnings = check_layer(layer, strict=request.strict)
-    values, ignored = narrow(layer.values, base, root)
+    values, ignored = narrow(layer.values, bounds)
     warnings += [
         f"{layer.where(path)}: `{join_key(path)}` is ignored: a project's file cannot set it "
         "this way; set it in your own config.toml if you want it"

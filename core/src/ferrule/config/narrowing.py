@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from ferrule.config.required_budgets import is_at_most
 from ferrule.config.required_isolation import ISOLATION
@@ -116,15 +116,26 @@ _NARROWING: Final[Mapping[KeyPath, Rule]] = {
 }
 
 
-def narrow(
-    project: Mapping[str, object], base: Mapping[str, object], root: Path
-) -> tuple[Table, list[KeyPath]]:
+class ProjectBounds(NamedTuple):
+    """What one project file may set depends on these.
+
+    Attributes:
+        base: The effective values of the layers below it.
+        root: The project's root; files it names must lie inside.
+        opened: Keys that plugins let a trusted project set.
+    """
+
+    base: Mapping[str, object]
+    root: Path
+    opened: frozenset[KeyPath] = frozenset()
+
+
+def narrow(project: Mapping[str, object], bounds: ProjectBounds) -> tuple[Table, list[KeyPath]]:
     """Keep what a project may set.
 
     Args:
         project: Values of one project file.
-        base: The effective values of the layers below it.
-        root: The project's root; files it names must lie inside.
+        bounds: What it is held to.
 
     Returns:
         The values that count, and the keys that are ignored.
@@ -132,11 +143,22 @@ def narrow(
     kept: Table = {}
     ignored: list[KeyPath] = []
     for path, value in _leaves(project, ()):
-        if _is_allowed(path, value, base) or _is_own_file(path, value, root):
+        if (
+            _is_allowed(path, value, bounds.base)
+            or _is_own_file(path, value, bounds.root)
+            or path[:4] in bounds.opened
+        ):
             place(kept, path, value)
         elif not _is_hook(path, value):
-            ignored.append(path if path in _NARROWING or path[0] == "tools" else path[:1])
+            ignored.append(_ignored(path))
     return kept, list(dict.fromkeys(ignored))
+
+
+def _ignored(path: KeyPath) -> KeyPath:
+    """Name what is ignored no more closely than it is decided."""
+    if path in _NARROWING or path[0] == "tools":
+        return path
+    return path[: 4 if path[:2] == ("plugins", "settings") else 1]
 
 
 def _is_hook(path: KeyPath, value: object) -> bool:

@@ -6,12 +6,24 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from ferrule.config.layers import Layer
-from ferrule.config.tables import MISSING, KeyPath, Table, is_table, lookup, place, split_key
+from ferrule.config.tables import (
+    MISSING,
+    KeyPath,
+    Table,
+    is_table,
+    join_key,
+    lookup,
+    place,
+    split_key,
+)
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.host import ConfigOrigin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from ferrule.config.check import Problem
+    from ferrule_hookspecs.host import Config
 
 
 class Statement(NamedTuple):
@@ -36,6 +48,7 @@ class LoadedConfig:
         ignored: Parts of project files that do not count.
         allowed: By key, the values the administrator allows.
         bounds: By key, where the administrator says so.
+        secrets: Keys whose values are never shown.
     """
 
     values: Mapping[str, object]
@@ -47,6 +60,7 @@ class LoadedConfig:
     ignored: Sequence[Layer] = ()
     allowed: Mapping[str, Sequence[str]] = field(default_factory=dict[str, "Sequence[str]"])
     bounds: Mapping[str, ConfigOrigin] = field(default_factory=dict[str, ConfigOrigin])
+    secrets: Sequence[KeyPath] = ()
 
     def get(self, key: str, default: object = None) -> object:
         """Return a value by dotted key; parts may be quoted."""
@@ -84,6 +98,20 @@ class LoadedConfig:
             note = "all that the administrator allows"
             found.append(Statement(self.bounds[path[0]], list(self.allowed[path[0]]), note))
         return found
+
+
+def placed(problem: Problem, config: Config) -> str:
+    """Word a problem with the place that set the value, or the nearest table around it."""
+    for size in range(len(problem.path), 0, -1):
+        path = problem.path[:size]
+        origin = config.origin(join_key(path))
+        if origin.layer == "unset":
+            continue
+        for layer in reversed(config.layers):
+            if isinstance(layer, Layer) and layer.name == origin.layer and layer.has(path):
+                return layer.problem(problem)
+        return f"{origin.file}:{origin.line}: {problem.text}{problem.hint}"
+    return problem.text + problem.hint
 
 
 def key_path(key: str) -> KeyPath:

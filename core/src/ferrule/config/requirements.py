@@ -31,6 +31,7 @@ class RequiredPlugins(TypedDict, total=False):
     allow: list[str | PluginPin]
     required: list[str]
     block: list[str]
+    settings: dict[str, dict[str, object]]
     isolation: dict[str, Literal["none", "process"]]
     require_trust: bool
 

@@ -150,10 +150,12 @@ class PluginSettings(TypedDict, total=False):
     """When present, only these distributions load."""
     block: list[str]
     """Distributions that never load."""
-    require_trust: bool
-    """Whether plugins of others load only after `ferrule plugins trust`."""
     isolation: dict[str, Literal["none", "process"]]
     """Where tools run, by plugin or distribution; `default` is for all that others made."""
+    require_trust: bool
+    """Whether plugins of others load only after `ferrule plugins trust`."""
+    settings: dict[str, dict[str, object]]
+    """What plugins let you configure, by the name of the plugin's table."""
 
 
 class Project(TypedDict, total=False):

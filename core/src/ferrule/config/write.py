@@ -6,31 +6,36 @@ from typing import TYPE_CHECKING
 
 from ferrule.config.edit import ConfigFileEditor
 from ferrule.config.layers import text_version
-from ferrule.config.load import Places, read_config
 from ferrule_hookspecs.errors import ConfigConflictError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from ferrule.config.provenance import LoadedConfig
-    from ferrule_hookspecs.host import ConfigEdit, ConfigRequest
+    from ferrule_hookspecs.host import ConfigEdit
 
 
 def write_config(
-    request: ConfigRequest,
-    places: Places,
+    file: Path,
     edits: Sequence[ConfigEdit],
+    read: Callable[[str], LoadedConfig],
     *,
     expected_version: str | None = None,
 ) -> LoadedConfig:
     """Make all edits or none; returns the configuration as it is from now on.
+
+    Args:
+        file: The user's configuration file.
+        edits: The changes, in order.
+        read: Reads the configuration as if the file said a text.
+        expected_version: What the file's version should be; None takes any.
 
     Raises:
         ConfigConflictError: The file's version is not the expected one.
         ConfigError: The configuration would be invalid, or ask for what the administrator does not
             allow.
     """
-    file = places.home / "config.toml"
     found: list[LoadedConfig] = []
 
     def guard(before: str, after: str) -> None:
@@ -38,7 +43,7 @@ def write_config(
             raise ConfigConflictError(
                 f"{file} was changed since it was read; read it again and retry"
             )
-        found.append(read_config(request, places._replace(user_text=after)))
+        found.append(read(after))
 
     ConfigFileEditor(file).apply(edits, guard)
     return found[0]

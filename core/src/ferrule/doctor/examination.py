@@ -40,10 +40,8 @@ class Examination:
     @cached_property
     def config(self) -> LoadedConfig | None:
         """The configuration; None when it cannot be used, and `fault` says why."""
-        from ferrule.config.load import load_config
-
         try:
-            return load_config(self.request, home=self.kernel.home, environ=self.kernel.environ)
+            return self.host.read(self.request)
         except FerruleError as error:
             self.fault = str(error)
             return None

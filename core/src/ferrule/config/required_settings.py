@@ -1,0 +1,43 @@
+"""What the administrator fixes of the settings of plugins: laid over everybody else's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ferrule.config.tables import MISSING, KeyPath, Table, is_table, join_key, lookup, place
+from ferrule_hookspecs.host import ConfigOrigin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ferrule.config.layers import Layer
+
+_PATH: Final[KeyPath] = ("plugins", "settings")
+
+
+def constrain_settings(
+    values: Table, rules: Layer | None
+) -> tuple[list[str], dict[KeyPath, ConfigOrigin]]:
+    """Apply them in place; returns warnings, and where the values come from now."""
+    warnings: list[str] = []
+    origins: dict[KeyPath, ConfigOrigin] = {}
+    fixed = MISSING if rules is None else lookup(rules.values, _PATH)
+    if rules is None or not is_table(fixed):
+        return warnings, origins
+    for path, value in _leaves(fixed, _PATH):
+        if lookup(values, path) not in (MISSING, value):
+            warnings.append(
+                f"`{join_key(path)}` is overruled by the administrator ({rules.where(path)})"
+            )
+        place(values, path, value)
+        origins[path] = ConfigOrigin("requirements", rules.file, rules.line(path))
+    return warnings, origins
+
+
+def _leaves(table: Table, prefix: KeyPath) -> Iterator[tuple[KeyPath, object]]:
+    for key, value in table.items():
+        path = (*prefix, key)
+        if is_table(value):
+            yield from _leaves(value, path)
+        else:
+            yield path, value

@@ -1,0 +1,56 @@
+"""The runtime as a stranger's plugin has it: of the configuration it changes its own table only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ferrule.config.provenance import key_path
+from ferrule.config.tables import join_key
+from ferrule_hookspecs.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from ferrule.config.tables import KeyPath
+    from ferrule_hookspecs.host import ConfigEdit
+    from ferrule_hookspecs.plugins import Runtime
+    from ferrule_hookspecs.sandbox import Launch
+    from ferrule_hookspecs.tools import Process
+
+
+class HeldRuntime:
+    """Passes on what is asked for; satisfies the contract's `Runtime`."""
+
+    def __init__(self, runtime: Runtime, label: str, table: KeyPath | None) -> None:
+        """Hold the plugin `label` to `table`; None where it declares no settings."""
+        self._runtime = runtime
+        self._label = label
+        self._table = table
+
+    async def spawn(self, launch: Launch, *, open_stdin: bool = False) -> Process:
+        """Start a program that ends with the kernel at the latest."""
+        return await self._runtime.spawn(launch, open_stdin=open_stdin)
+
+    def start(self, function: Callable[[], Awaitable[None]], name: str) -> None:
+        """Run something in the background until it ends."""
+        self._runtime.start(function, name)
+
+    def write_config(self, edits: Sequence[ConfigEdit]) -> None:
+        """Change the plugin's own table in the user's configuration file.
+
+        Raises:
+            ConfigError: One of the edits is about something else; none is made.
+        """
+        for edit in edits:
+            path = key_path(edit.key)
+            if self._table is None:
+                raise ConfigError(
+                    f"{self._label} may not change `{join_key(path)}`: it declares no settings of"
+                    " its own (entry points of the group ferrule.settings)"
+                )
+            if path[: len(self._table)] != self._table:
+                raise ConfigError(
+                    f"{self._label} may not change `{join_key(path)}`: of the configuration only"
+                    f" its own table `{join_key(self._table)}` is open to it"
+                )
+        self._runtime.write_config(edits)

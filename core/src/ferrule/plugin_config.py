@@ -1,0 +1,140 @@
+"""The configuration together with what installed plugins declare about theirs.
+
+Whoever reads a configuration for a run goes through here: a project's file may set what a plugin
+opens to projects, and keys that no plugin knows are told. Nothing is imported; where no installed
+plugin has settings and the user has none for them, it costs one look at the index.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ferrule.config.check import suggestion
+from ferrule.config.provenance import placed
+from ferrule.config.tables import KeyPath, Table, is_table, join_key, table_at
+from ferrule.settings_declaration import SETTINGS_PATH, Declaration, declaration_of
+from ferrule_hookspecs.errors import ConfigError
+from ferrule_hookspecs.slots import SETTINGS_GROUP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from ferrule.config.provenance import LoadedConfig
+    from ferrule.index import Index
+
+
+def with_plugins(
+    load: Callable[[frozenset[KeyPath]], LoadedConfig], index: Index, *, strict: bool = False
+) -> LoadedConfig:
+    """Read the configuration and say what of the plugins' tables nobody knows.
+
+    Args:
+        load: Reads it; given the keys that a trusted project's file may set beside the usual ones.
+        index: What is installed.
+        strict: Whether an unknown key is an error.
+
+    Raises:
+        ConfigError: It cannot be used.
+    """
+    opened = project_keys(index)
+    config = load(opened)
+    tables = table_at(config.values, *SETTINGS_PATH)
+    if not tables and not index.entries(SETTINGS_GROUP):
+        return config
+    declared = declarations(index, config.values)
+    if project_keys(index) != opened:  # found out just now, as it is the first time
+        config = load(project_keys(index))
+    problems = _complaints(config, declared, strict=strict)
+    said = [config.values, *(layer.values for layer in (*config.layers, *config.ignored))]
+    secrets = {key for each in said for key in _secrets(each, declared)}
+    return replace(config, warnings=(*config.warnings, *problems), secrets=sorted(secrets))
+
+
+def declarations(index: Index, values: Mapping[str, object]) -> dict[str, Declaration]:
+    """List what usable plugins declare, by table; what was never probed is probed, in a child."""
+    from ferrule.trust import governance_of, judge, with_faults
+
+    entries = index.entries(SETTINGS_GROUP)
+    if not entries:
+        return {}
+    found = judge(entries, governance_of(values), contract_version=index.contract_version)
+    index.probe([s.entry for s in found if s.state == "active" and s.entry.probe is None])
+    probed = {(e.name, e.location): e for e in index.entries(SETTINGS_GROUP)}
+    usable = with_faults([s._replace(entry=probed[s.entry.name, s.entry.location]) for s in found])
+    declared = (declaration_of(s.entry) for s in usable if s.state == "active")
+    return {each.entry.name: each for each in declared if each is not None}
+
+
+def project_keys(index: Index) -> frozenset[KeyPath]:
+    """List the keys of plugins that a trusted project's file may set, as far as they are known."""
+    declared = (declaration_of(entry) for entry in index.entries(SETTINGS_GROUP))
+    return frozenset(key for each in declared if each is not None for key in each.project_keys())
+
+
+def masked(values: Mapping[str, object], secrets: Sequence[KeyPath]) -> Table:
+    """Copy values with a word in the place of every secret."""
+    shown = dict(values)
+    for key in {path[0] for path in secrets} & shown.keys():
+        inner = [path[1:] for path in secrets if path[0] == key]
+        value = shown[key]
+        if () in inner:
+            shown[key] = "(set)"
+        elif is_table(value):
+            shown[key] = masked(value, inner)
+    return shown
+
+
+def _complaints(
+    config: LoadedConfig, declared: Mapping[str, Declaration], *, strict: bool
+) -> list[str]:
+    told: list[str] = []
+    for name, table in table_at(config.values, *SETTINGS_PATH).items():
+        declaration = declared.get(name)
+        if declaration is None:
+            told.append(_without_owner(config, name, declared))
+            continue
+        if not is_table(table):
+            continue
+        for problem in declaration.unknown(table):
+            if problem.is_unknown and strict:
+                raise ConfigError(placed(problem, config))
+            if problem.is_unknown:
+                text = f"{problem.text} is ignored by {declaration.owner}{problem.hint}"
+                told.append(f"{_place(config, problem.path)}: {text}")
+    return told
+
+
+def _without_owner(config: LoadedConfig, name: str, declared: Mapping[str, Declaration]) -> str:
+    path = (*SETTINGS_PATH, name)
+    hint = suggestion(name, declared, SETTINGS_PATH)
+    return (
+        f"{_place(config, path)}: `{join_key(path)}` belongs to no plugin that is in use; it is"
+        f" kept, and counts when its plugin is there again{hint}"
+    )
+
+
+def _place(config: LoadedConfig, path: KeyPath) -> str:
+    origin = config.origin(join_key(path))
+    return f"{origin.file}:{origin.line}" if origin.file else origin.layer
+
+
+def _secrets(
+    values: Mapping[str, object], declared: Mapping[str, Declaration]
+) -> Iterator[KeyPath]:
+    """List what must not be shown; where no schema tells, that is every value of the table."""
+    for name, table in table_at(values, *SETTINGS_PATH).items():
+        if not is_table(table):
+            continue
+        declaration = declared.get(name)
+        for keys in _leaves(table, ()):
+            if declaration is None or declaration.is_secret(keys):
+                yield (*SETTINGS_PATH, name, *keys)
+
+
+def _leaves(table: Table, prefix: KeyPath) -> Iterator[KeyPath]:
+    for key, value in table.items():
+        if is_table(value) and value:
+            yield from _leaves(value, (*prefix, key))
+        else:
+            yield (*prefix, key)

@@ -1,0 +1,209 @@
+"""What each plugin is given of the configuration: its own table, checked by its own model.
+
+The manager makes one per configuration and hands every plugin its context through it. Without a
+table of the user nothing is imported: the defaults are known from the probe.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
+from ferrule.config.check import Problem, show, suggestion
+from ferrule.config.provenance import placed
+from ferrule.config.tables import MISSING, Table, is_table, join_key, lookup, table_at
+from ferrule.frozen import freeze
+from ferrule.settings_declaration import Declaration, declaration_of
+from ferrule.settings_model import RefusedSettingsError, values_in_time
+from ferrule.trust import Standing
+from ferrule_hookspecs.errors import ConfigError, PluginError
+from ferrule_hookspecs.slots import SETTINGS_GROUP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ferrule.entry import Entry
+    from ferrule.settings_model import Refusal, SettingsModel
+    from ferrule_hookspecs.host import Config
+    from ferrule_hookspecs.plugins import PluginContext
+
+
+class WrongSettingsError(ConfigError):
+    """The table of a plugin cannot be used."""
+
+    def __init__(self, declaration: Declaration, problems: Sequence[Problem]) -> None:
+        self.declaration = declaration
+        self.problems = problems
+        super().__init__(_told(declaration, [each.text + each.hint for each in problems]))
+
+    def placed(self, config: Config) -> ConfigError:
+        """Word it with file and line of everything that is wrong."""
+        texts = [placed(problem, config) for problem in self.problems]
+        return ConfigError(_told(self.declaration, texts))
+
+
+class PluginSettings:
+    """The settings of every plugin under one configuration."""
+
+    def __init__(
+        self,
+        standings: Sequence[Standing],
+        values: Mapping[str, object],
+        load: Callable[[Entry], object],
+    ) -> None:
+        """Keep what is declared by plugins that are in use; `load` imports an entry."""
+        self._values = values
+        self._load = load
+        self._declared = in_use(standings)
+        self._known: dict[str, Mapping[str, object]] = {}
+
+    def check(self, config: Config) -> None:
+        """Read the table of every plugin in use.
+
+        Raises:
+            ConfigError: One is wrong; says where.
+        """
+        for distribution in self._declared:
+            try:
+                self._of(distribution)
+            except WrongSettingsError as error:
+                raise error.placed(config) from None
+
+    def given(self, entry: Entry, context: PluginContext) -> PluginContext:
+        """Return the context as one plugin sees it.
+
+        What its slot or tool is configured with elsewhere lies on top of its own table. Strangers
+        change nothing of the configuration but their own table.
+
+        Raises:
+            ConfigError: Its table is wrong.
+        """
+        declaration = self._declared.get(entry.distribution)
+        if context.runtime is not None and entry.distribution not in BUILT_IN_DISTRIBUTIONS:
+            from ferrule.held_runtime import HeldRuntime
+
+            table = declaration.path if declaration else None
+            context = context._replace(runtime=HeldRuntime(context.runtime, entry.label, table))
+        if declaration is None:
+            return context
+        own = self._of(entry.distribution)
+        settings = cast("Mapping[str, object]", freeze({**own, **context.settings}))
+        return context._replace(settings=settings)
+
+    def _of(self, distribution: str) -> Mapping[str, object]:
+        if distribution not in self._known:
+            self._known[distribution] = self._read(self._declared[distribution])
+        return self._known[distribution]
+
+    def _read(self, declaration: Declaration) -> Mapping[str, object]:
+        table = table_at(self._values, *declaration.path)
+        if not table and declaration.defaults is not None:
+            return declaration.defaults
+        try:
+            model = cast("SettingsModel", self._load(declaration.entry))
+            return values_in_time(model, table)
+        except RefusedSettingsError as refused:
+            problems = [_problem(declaration, each, table) for each in refused.refusals]
+            raise WrongSettingsError(declaration, problems) from None
+        except PluginError as error:
+            text = f"`{join_key(declaration.path)}` cannot be read: {error}"
+            raise WrongSettingsError(declaration, [Problem(declaration.path, text)]) from error
+
+
+def in_use(standings: Sequence[Standing]) -> dict[str, Declaration]:
+    """List what is declared by distributions of which something else is in use, by their names."""
+    used = {s.entry.distribution for s in standings if s.entry.group != SETTINGS_GROUP and _ok(s)}
+    found = (
+        declaration_of(s.entry)
+        for s in standings
+        if s.entry.group == SETTINGS_GROUP and s.entry.distribution in used and _ok(s)
+    )
+    return {each.entry.distribution: each for each in found if each is not None}
+
+
+def settled(standings: Sequence[Standing], values: Mapping[str, object]) -> list[Standing]:
+    """Take out of use second tables of a distribution, and plugins that wait for settings.
+
+    A plugin that cannot do without settings, and has no table yet, is no mistake of the user:
+    it is not used until it is configured.
+    """
+    declared: dict[str, Entry] = {}
+    for standing in standings:
+        if standing.entry.group == SETTINGS_GROUP and _ok(standing):
+            declared.setdefault(standing.entry.distribution, standing.entry)
+    if not declared:
+        return list(standings)
+    waiting = {
+        name: reason for name, entry in declared.items() if (reason := _waits_for(entry, values))
+    }
+    return [_settled(standing, declared, waiting) for standing in standings]
+
+
+def _settled(
+    standing: Standing, declared: Mapping[str, Entry], waiting: Mapping[str, str]
+) -> Standing:
+    entry = standing.entry
+    if not _ok(standing):
+        return standing
+    first = declared.get(entry.distribution)
+    if entry.group == SETTINGS_GROUP:
+        if first in (None, entry):
+            return standing
+        reason = (
+            f"{entry.distribution} declares two tables of settings, and only {first.name!r} counts;"
+            " its parts share one"
+        )
+        return Standing(entry, "broken", reason)
+    reason = waiting.get(entry.distribution, "")
+    return Standing(entry, "broken", reason) if reason else standing
+
+
+def _waits_for(entry: Entry, values: Mapping[str, object]) -> str:
+    """Say what has to be configured before a plugin can be used; empty when nothing has."""
+    declaration = declaration_of(entry)
+    if declaration is None or not declaration.unset:
+        return ""
+    if lookup(values, declaration.path) is not MISSING:
+        return ""
+    keys = [
+        f"`{join_key((*declaration.path, *each.path))}`"
+        for each in declaration.unset
+        if each.is_missing
+    ]
+    if keys:
+        return f"it has to be configured first: set {' and '.join(keys)} in config.toml"
+    table = join_key(declaration.path)
+    return f"it has to be configured first: [{table}] in config.toml: {declaration.unset[0].text}"
+
+
+def _problem(declaration: Declaration, refusal: Refusal, table: Table) -> Problem:
+    path = (*declaration.path, *refusal.path)
+    key = join_key(path)
+    if refusal.is_missing:
+        around = path[:-1]
+        return Problem(around, f"`{join_key(around)}` lacks the key `{path[-1]}`")
+    if refusal.is_unknown:
+        known = _properties(declaration.field(refusal.path[:-1]))
+        hint = suggestion(path[-1], known, path[:-1])
+        return Problem(path, f"unknown configuration key `{key}`", False, hint)
+    if declaration.is_secret(refusal.path):
+        return Problem(path, f"`{key}` has a value that is not accepted; it is not shown here")
+    value = lookup(table, refusal.path)
+    wrong = "" if value is MISSING or is_table(value) else f", not {show(value)}"
+    return Problem(path, f"`{key}`: {refusal.text}{wrong}")
+
+
+def _properties(schema: Table | None) -> Table:
+    return table_at(schema or {}, "properties")
+
+
+def _told(declaration: Declaration, texts: Sequence[str]) -> str:
+    mend = (
+        f"these are settings of {declaration.owner}; mend them, or go on without it: "
+        f"--no-plugin {declaration.entry.distribution}"
+    )
+    return "\n".join([*texts, mend])
+
+
+def _ok(standing: Standing) -> bool:
+    return standing.state == "active"

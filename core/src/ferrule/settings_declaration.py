@@ -1,0 +1,142 @@
+"""What is known of a plugin's settings without importing it: its schema, as the probe found it.
+
+Read by everything that shows, checks or completes the configuration.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+from ferrule.config.check import Problem, suggestion
+from ferrule.config.tables import KeyPath, Table, is_list, is_table, join_key
+from ferrule.settings_model import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ferrule.entry import Entry
+
+SETTINGS_PATH: Final[KeyPath] = ("plugins", "settings")
+_DEPTH: Final = 16
+
+
+class Declaration(NamedTuple):
+    """A plugin's table of settings.
+
+    Attributes:
+        entry: The entry point that declares it.
+        schema: Its JSON Schema.
+        defaults: What holds without a table; None where only the model knows.
+        unset: What the model says against an empty table.
+    """
+
+    entry: Entry
+    schema: Table
+    defaults: Table | None
+    unset: tuple[Refusal, ...]
+
+    @property
+    def path(self) -> KeyPath:
+        """Where the table stands in the configuration."""
+        return (*SETTINGS_PATH, self.entry.name)
+
+    @property
+    def owner(self) -> str:
+        """The distribution with its version."""
+        return f"{self.entry.distribution} {self.entry.version}"
+
+    def field(self, keys: KeyPath) -> Table | None:
+        """Return what the schema says about a key within the table; None where it has no such."""
+        found: Table | None = self.schema
+        for key in keys:
+            found = self._inner(found, key) if found is not None else None
+        return found
+
+    def is_secret(self, keys: KeyPath) -> bool:
+        """Tell whether a key, or a table around it, holds a secret."""
+        fields = (self.field(keys[:size]) for size in range(1, len(keys) + 1))
+        return any(field is not None and self._is_marked_secret(field) for field in fields)
+
+    def project_keys(self) -> Iterator[KeyPath]:
+        """List the keys that a trusted project's file may set."""
+        for name, field in _table(self.schema, "properties").items():
+            if is_table(field) and field.get("project") is True:
+                yield (*self.path, name)
+
+    def unknown(self, table: Mapping[str, object]) -> Iterator[Problem]:
+        """List the keys of a table, and of tables in it, that the schema does not have.
+
+        Those that the model itself forbids are not marked as unknown: they are errors.
+        """
+        return self._unknown(self.schema, table, self.path)
+
+    def _unknown(
+        self, schema: Table, table: Mapping[str, object], path: KeyPath
+    ) -> Iterator[Problem]:
+        closed = [option for option in self._options(schema) if _table(option, "properties")]
+        if len(closed) != 1 or closed[0].get("additionalProperties", False) is not False:
+            return
+        known = _table(closed[0], "properties")
+        is_ignored = "additionalProperties" not in closed[0]
+        for key, value in table.items():
+            here = (*path, key)
+            if key not in known:
+                text = f"unknown configuration key `{join_key(here)}`"
+                yield Problem(here, text, is_ignored, suggestion(key, known, path))
+            elif is_table(value):
+                yield from self._unknown(_table(known, key), value, here)
+
+    def _options(self, schema: Table, depth: int = 0) -> Iterator[Table]:
+        """Follow references, and the options of what may be one thing or another."""
+        if depth > _DEPTH:
+            return
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            name = reference.rpartition("/")[2]
+            yield from self._options(_table(self.schema, "$defs", name), depth + 1)
+        for word in ("anyOf", "oneOf", "allOf"):
+            options = schema.get(word)
+            for option in options if is_list(options) else ():
+                if is_table(option):
+                    yield from self._options(option, depth + 1)
+        if "properties" in schema or "type" in schema or "format" in schema:
+            yield schema
+
+    def _inner(self, schema: Table, key: str) -> Table | None:
+        for option in self._options(schema):
+            inner = _table(option, "properties").get(key)
+            if inner is None:
+                inner = option.get("items") if key.isdigit() else option.get("additionalProperties")
+            if is_table(inner):
+                return inner
+        return None
+
+    def _is_marked_secret(self, field: Table) -> bool:
+        marked = (field, *self._options(field))
+        return any(
+            each.get("writeOnly") is True or each.get("format") == "password" for each in marked
+        )
+
+
+def declaration_of(entry: Entry) -> Declaration | None:
+    """Read what the probe found; None before the probe, and for what is broken."""
+    facts = "" if entry.probe is None or not entry.probe.ok else entry.probe.settings
+    if not facts:
+        return None
+    table = cast("Table", json.loads(facts))
+    defaults = table["defaults"]
+    unset = cast("list[tuple[list[str], str, bool, bool]]", table["unset"])
+    return Declaration(
+        entry,
+        cast("Table", table["schema"]),
+        defaults if is_table(defaults) else None,
+        tuple(Refusal(tuple(path), text, *is_what) for path, text, *is_what in unset),
+    )
+
+
+def _table(table: Table, *keys: str) -> Table:
+    for key in keys:
+        inner = table.get(key)
+        table = inner if is_table(inner) else {}
+    return table
