@@ -65,28 +65,29 @@ def read_approvals(environ: Mapping[str, str]) -> Approvals:
     )
 
 
-def record_approval(entries: Iterable[Entry], when: str, environ: Mapping[str, str]) -> None:
-    """Remember that the user approved a distribution as it is now.
+def record_approval(
+    entry: Entry, hooks: Iterable[str], when: str, environ: Mapping[str, str]
+) -> None:
+    """Remember that the user approved a distribution as it was shown to them.
 
     Args:
-        entries: All entries of one distribution, with what the probe found.
+        entry: One of its entries, as it was shown.
+        hooks: The hooks that the distribution serves, as far as they are known.
         when: The time, in UTC.
         environ: The process environment.
 
     Raises:
         PluginError: It cannot be written.
     """
-    found = list(entries)
-    first = found[0]
     approval = Approval(
-        first.version,
-        first.record_hash,
-        checkout_of(first),
+        entry.version,
+        entry.record_hash,
+        checkout_of(entry),
         when,
-        tuple(sorted({hook for entry in found for hook in entry.hooks})),
-        any(entry.manifest.guards for entry in found),
+        tuple(sorted(set(hooks))),
+        entry.manifest.guards,
     )
-    _change(environ, lambda given: {**given, approval_key(first): approval})
+    _change(environ, lambda given: {**given, approval_key(entry): approval})
 
 
 def forget_approvals(distribution: str, environ: Mapping[str, str]) -> None:

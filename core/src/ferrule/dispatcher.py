@@ -16,9 +16,10 @@ import anyio
 
 from ferrule.abandonable import AbandonableCall
 from ferrule.containment import FAULTS, is_cancelled
+from ferrule.hook_times import MEASURED
 from ferrule.loading import load_target
 from ferrule_hookspecs.errors import PluginError, SessionRefusedError
-from ferrule_hookspecs.markers import PATIENCE, REPLAYABLE
+from ferrule_hookspecs.markers import HOOK_CONTRACTS, PATIENCE, REPLAYABLE
 from ferrule_hookspecs.review import Verdict
 
 if TYPE_CHECKING:
@@ -226,10 +227,15 @@ class Dispatcher:
             kwargs = {**kwargs, "context": self._given(entry, context)}
         arguments = [kwargs[argument] for argument in implementation.argnames]
         function = implementation.function
-        if inspect.iscoroutinefunction(function):
-            return await function(*arguments)
-        value = await self._in_thread(entry, name, lambda: function(*arguments))
-        return await value if inspect.isawaitable(value) else value
+        began = anyio.current_time()
+        try:
+            if inspect.iscoroutinefunction(function):
+                return await function(*arguments)
+            value = await self._in_thread(entry, name, lambda: function(*arguments))
+            return await value if inspect.isawaitable(value) else value
+        finally:
+            limit_s = HOOK_CONTRACTS[name].timeout_s if patience is None else patience
+            MEASURED.add(entry, name, anyio.current_time() - began, limit_s)
 
     async def _in_thread(self, entry: Entry, name: str, function: Callable[[], object]) -> object:
         """Run blocking code; while an earlier call of it still hangs, no second one is started."""

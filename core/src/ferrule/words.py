@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ferrule.approval_record import approval_fault, checkout_of
 from ferrule_hookspecs.slots import (
     COMMAND_GROUP,
     HOOK_GROUP,
@@ -59,6 +60,22 @@ def in_words(entries: Sequence[Entry]) -> str:
         lines += [f"  - {phrase}" for phrase in _phrases(entry)]
     lines += [f"  - {phrase}" for phrase in _wishes(first.manifest)]
     return "\n".join(lines)
+
+
+def approval_in_words(entry: Entry) -> str:
+    """Say what an approval of an entry's distribution covers, and whether it is given."""
+    if checkout := checkout_of(entry):
+        covers = (
+            f"An approval covers the place {checkout} and not its contents: whoever may write there"
+            " decides what runs."
+        )
+    else:
+        covers = f"An approval covers this version and its contents, {entry.record_hash}."
+    if entry.approval is None:
+        return f"{covers}\nNobody has approved it yet."
+    fault = approval_fault(entry, is_required=True)
+    state = f"It is {fault}" if fault.startswith("changed") else fault
+    return f"{covers}\n{state or f'You approved it on {entry.approval.when[:10]}.'}"
 
 
 def _wishes(manifest: Manifest) -> list[str]:

@@ -61,13 +61,15 @@ def test_list_in_plain_text_names_everything_once(site, run):
     site.add_hooks("guard", GUARD)
     site.manager()
     lines = run("list", config={"plugins": {"required": ["absent"]}}).splitlines()
-    assert lines[0] == f"acme-guard 1.0  [installed] {site.folder}/acme_guard-1.0.dist-info"
+    place = f"{site.folder}/acme_guard-1.0.dist-info"
+    assert lines[0] == f"acme-guard 1.0  [installed] {place}  (not reviewed)"
     assert lines[1].startswith("  ferrule.plugins:guard  active  ")
     assert lines[1].endswith("  hooks: ferrule_tool_before")
     assert lines[2] == (
         "warning: the required plugin 'absent' is not installed; "
         "install it or change plugins.required"
     )
+    assert "unconfined, with all of your rights" in lines[3]
 
 
 def test_plugins_are_listed_even_where_the_configuration_cannot_be_read(site, monkeypatch):

@@ -6,22 +6,31 @@ Imports no plugin: what was never probed is probed in a child process.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
-from typing import Annotated, cast
+from typing import Annotated, Final, cast
 
 import typer
 
+from ferrule.commands.plugin_decisions import disable_plugin, enable_plugin, trust_plugin
+from ferrule.commands.plugin_doctor import examine_plugins
+from ferrule.commands.plugin_packages import add_plugins, remove_plugins, sync_plugins
+from ferrule.commands.plugin_survey import named_standings, survey_of
 from ferrule.entry import Entry
-from ferrule.index import Index, load_index
-from ferrule.manager import survey
+from ferrule.index import load_index
 from ferrule.overview import suggestion
-from ferrule.trust import Governance, Standing, governance_of, judge, required_faults
+from ferrule.trust import Governance, Standing, is_pinned
 from ferrule_hookspecs.errors import FerruleError
-from ferrule_hookspecs.host import ConfigRequest, Host
+from ferrule_hookspecs.host import Host
 from ferrule_hookspecs.slots import HOOK_GROUP
 
-app = typer.Typer(help="List plugins, where they come from and how they fare", no_args_is_help=True)
+_UNCONFINED: Final = (
+    "Plugins run inside of Ferrule, unconfined, with all of your rights; what one is and asks for,"
+    " says: ferrule plugins show NAME"
+)
+
+app = typer.Typer(
+    help="Plugins: what there is, what may be used, what comes and goes", no_args_is_help=True
+)
 
 
 @app.command("list")
@@ -32,19 +41,21 @@ def list_plugins(
     """List every plugin: origin, hooks, slots, load time, faults."""
     host = cast("Host", context.obj)
     index = load_index(host.environ)
-    standings, required = _survey(host, index)
+    survey = survey_of(host, index)
     if as_json:
         document = {
-            "plugins": [_row(standing) for standing in standings],
+            "plugins": [_row(standing, survey.governance) for standing in survey.standings],
             "problems": list(index.problems),
-            "requiredMissing": required,
+            "requiredMissing": survey.required,
         }
         typer.echo(json.dumps(document, indent=2))
         return
-    for line in _lines(standings):
+    for line in _lines(survey.standings, survey.governance):
         typer.echo(line)
-    for problem in [*index.problems, *required]:
+    for problem in [*index.problems, *survey.required]:
         typer.echo(f"warning: {problem}")
+    if survey.standings:
+        typer.echo(_UNCONFINED)
 
 
 @app.command("show")
@@ -52,20 +63,20 @@ def show_plugin(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="A plugin or a distribution")],
 ) -> None:
-    """Say in words what a plugin is and what it takes part in."""
-    from ferrule.index import is_named
-    from ferrule.words import in_words
+    """Say in words what a plugin is, what it takes part in and asks for."""
+    from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
+    from ferrule.words import approval_in_words, in_words
 
     host = cast("Host", context.obj)
-    standings, _ = _survey(host, load_index(host.environ))
-    wanted = {s.entry.distribution for s in standings if is_named(s.entry, [name])}
-    if not wanted:
-        known = {word for s in standings for word in (s.entry.name, s.entry.distribution)}
-        guess = suggestion(name, sorted(known))
-        raise FerruleError(f"no plugin {name!r} is installed;{guess} see: ferrule plugins list")
-    for distribution in sorted(wanted):
-        theirs = [s for s in standings if s.entry.distribution == distribution]
+    found = named_standings(survey_of(host, load_index(host.environ)).standings, name)
+    for distribution in sorted({s.entry.distribution for s in found}):
+        theirs = [s for s in found if s.entry.distribution == distribution]
+        first = theirs[0].entry
         typer.echo(in_words([s.entry for s in theirs]))
+        if distribution not in BUILT_IN_DISTRIBUTIONS:
+            typer.echo(approval_in_words(first))
+        if changes := _changes(first):
+            typer.echo(f"changed since first seen ({first.first_seen[:10]}): {changes}")
         for line in filter(None, map(_state_line, theirs)):
             typer.echo(line)
 
@@ -83,7 +94,7 @@ def show_order(
         known = ", ".join(sorted(markers.HOOK_CONTRACTS))
         raise FerruleError(f"{hook!r} is not a hook of {hooks.__name__};{guess} There are: {known}")
     host = cast("Host", context.obj)
-    standings, _ = _survey(host, load_index(host.environ))
+    standings = survey_of(host, load_index(host.environ)).standings
     active = [s.entry for s in standings if s.state == "active" and s.entry.group == HOOK_GROUP]
     serving = [entry for entry in active if hook in entry.hooks]
     for entry in declared_order(serving, lambda text: typer.echo(f"warning: {text}")):
@@ -101,22 +112,19 @@ def refresh(context: typer.Context) -> None:
     typer.echo(f"{len(index.all_entries())} plugins indexed in {index.path}")
 
 
-def _survey(host: Host, index: Index) -> tuple[Sequence[Standing], Sequence[str]]:
-    """Tell how every plugin stands, and which required ones are missing.
-
-    With a configuration that cannot be read, plugins are still listed, but not even probed.
-    """
-    try:
-        values = host.config(ConfigRequest(cwd=os.getcwd())).values
-        standings = survey(index, values)
-    except FerruleError as error:
-        typer.echo(f"warning: shown as without a configuration: {error}", err=True)
-        version = index.contract_version
-        return judge(index.all_entries(), Governance(), contract_version=version), ()
-    return standings, required_faults(standings, governance_of(values))
+for _word, _function in {
+    "add": add_plugins,
+    "remove": remove_plugins,
+    "sync": sync_plugins,
+    "enable": enable_plugin,
+    "disable": disable_plugin,
+    "trust": trust_plugin,
+    "doctor": examine_plugins,
+}.items():
+    app.command(_word)(_function)
 
 
-def _row(standing: Standing) -> dict[str, object]:
+def _row(standing: Standing, governance: Governance) -> dict[str, object]:
     entry = standing.entry
     return {
         "group": entry.group,
@@ -134,19 +142,22 @@ def _row(standing: Standing) -> dict[str, object]:
         "requiresHookspecs": entry.requires_hookspecs,
         "state": _state(standing),
         "reason": standing.reason,
+        "review": _review(entry, governance) or None,
         "hooks": list(entry.hooks),
         "importMs": entry.import_ms if entry.probe else None,
         "fault": entry.fault or None,
     }
 
 
-def _lines(standings: Sequence[Standing]) -> list[str]:
+def _lines(standings: Sequence[Standing], governance: Governance) -> list[str]:
     lines: list[str] = []
     for distribution in sorted({s.entry.distribution for s in standings}):
         theirs = [s for s in standings if s.entry.distribution == distribution]
         first = theirs[0].entry
         place = first.roots[0] if first.is_editable else first.location
-        lines.append(f"{distribution} {first.version}  [{_kind(first)}] {place}")
+        review = _review(first, governance)
+        note = f"  ({review})" if review else ""
+        lines.append(f"{distribution} {first.version}  [{_kind(first)}] {place}{note}")
         if changes := _changes(first):
             lines.append(f"  ! changed since first seen ({first.first_seen[:10]}): {changes}")
         for standing in theirs:
@@ -167,6 +178,22 @@ def _state_line(standing: Standing) -> str:
     if standing.state == "active":
         return ""
     return f"    {standing.entry.name} is {standing.state}: {standing.reason}"
+
+
+def _review(entry: Entry, governance: Governance) -> str:
+    """Say whether somebody approved a distribution; empty for what is part of Ferrule."""
+    from ferrule.approval_record import approval_fault
+    from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
+
+    if entry.distribution in BUILT_IN_DISTRIBUTIONS:
+        return ""
+    if is_pinned(entry, governance.allow):
+        return "approved by plugins.allow"
+    if entry.approval is None:
+        return "not reviewed"
+    if approval_fault(entry, is_required=True):
+        return "no longer as approved"
+    return f"approved {entry.approval.when[:10]}"
 
 
 def _kind(entry: Entry) -> str:

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, cast
 
 from ferrule.config.layers import Layer, check_layer, parse_toml
 from ferrule.config.provenance import key_path
-from ferrule.config.tables import MISSING, KeyPath, Table, is_list, is_table, join_key, lookup
+from ferrule.config.tables import (
+    MISSING,
+    KeyPath,
+    Table,
+    is_list,
+    is_table,
+    join_key,
+    lookup,
+    texts,
+)
 from ferrule.home_file import locked, replace_text
 from ferrule_hookspecs.errors import ConfigError
 
@@ -170,7 +179,25 @@ def _set(document: TOMLDocument, path: Sequence[str], value: object) -> None:
             where = join_key(path[:number])
             raise ConfigError(f"`{where}` holds a value, not a table; unset it first")
         holder = cast("Container", inner)
-    holder[path[-1]] = value
+    old = cast("object", holder.get(path[-1]))  # pyright: ignore[reportUnknownMemberType] -- tomlkit
+    if not _change_list(old, value):
+        holder[path[-1]] = value
+
+
+def _change_list(old: object, new: object) -> bool:
+    """Change a list of texts where it stands, so that what is said beside its items stays."""
+    from tomlkit.items import Array
+
+    if not isinstance(old, Array) or not old or not is_list(new):
+        return False
+    if len(texts(old)) != len(old) or len(texts(new)) != len(new) or len({*new}) != len(new):
+        return False
+    items = cast("list[str]", old)
+    for item in [item for item in items if item not in new]:
+        items.remove(item)
+    for item in [item for item in texts(new) if item not in items]:
+        items.append(item)
+    return texts(items) == list(new)
 
 
 def _unset(document: TOMLDocument, path: Sequence[str]) -> bool:

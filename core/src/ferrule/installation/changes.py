@@ -1,0 +1,221 @@
+"""Adds, removes and restores plugins: tried first, then made, then written down.
+
+Ferrule's own parts keep their versions: what needs others is refused in words. The wanted set is
+written after an installation and before a removal, so that a crash in between loses no wish:
+`ferrule plugins sync` mends it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+from typing import TYPE_CHECKING, NamedTuple
+
+from ferrule.environment import without_secrets
+from ferrule.installation.commands import install_commands, removal_command, trial_command
+from ferrule.installation.conflict import conflict_in_words
+from ferrule.installation.environment import find_environment, installed_versions, is_ours
+from ferrule.installation.requirement import without_secrets_in
+from ferrule.installation.wanted import change_wanted, read_wanted
+from ferrule.versions import satisfies, split_requirement
+from ferrule_hookspecs.errors import PluginError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from ferrule.installation.environment import Environment
+    from ferrule.installation.wanted import Sources, Wanted
+
+
+class Place(NamedTuple):
+    """Where plugins are added and how the user hears of it.
+
+    Attributes:
+        home: `$FERRULE_HOME`.
+        environ: The process environment.
+        tell: Shows one line.
+    """
+
+    home: Path
+    environ: Mapping[str, str]
+    tell: Callable[[str], None]
+
+
+def add(place: Place, wanted: Sequence[Wanted], *, is_trial: bool = False) -> None:
+    """Install distributions and write down that they are wanted.
+
+    Args:
+        place: Where.
+        wanted: What, all from the same sources.
+        is_trial: Whether only to tell what would be done.
+
+    Raises:
+        PluginError: It cannot be done; says why, and what is as it was.
+    """
+    read_wanted(place.home)  # what cannot be read must not be found out after the installation
+    _install(place, find_environment(), wanted, is_trial=is_trial)
+    if not is_trial:
+        kept = {item.name: item._replace(sources=_storable(item.sources)) for item in wanted}
+        change_wanted(place.home, lambda before: [*{**before, **kept}.values()])
+
+
+def remove(place: Place, names: Sequence[str]) -> None:
+    """Forget that distributions are wanted, and uninstall them.
+
+    Raises:
+        PluginError: It cannot be done; they are wanted as before.
+    """
+    before = read_wanted(place.home)
+    gone = set(names)
+    present = [name for name in names if name in installed_versions()]
+    command = removal_command(find_environment(), present) if present else []
+    change_wanted(place.home, lambda now: [w for name, w in now.items() if name not in gone])
+    try:
+        if command:
+            _run(place, command)
+    except PluginError:
+        change_wanted(place.home, lambda _: before)
+        raise
+    if left := sorted(gone & set(installed_versions())):
+        change_wanted(place.home, lambda _: before)
+        raise PluginError(f"{', '.join(left)}: still installed; something else needs it")
+
+
+def missing(home: Path) -> list[Wanted]:
+    """List what is wanted and not installed, or installed in another version.
+
+    Raises:
+        PluginError: The wanted set cannot be read.
+    """
+    found = installed_versions()
+    return [item for item in read_wanted(home) if not _is_there(item, found.get(item.name))]
+
+
+def sync(place: Place, *, is_trial: bool = False) -> list[Wanted]:
+    """Install what is wanted and missing; returns it.
+
+    Raises:
+        PluginError: Something cannot be installed.
+    """
+    wanted = missing(place.home)
+    for sources in dict.fromkeys(item.sources for item in wanted):
+        batch = [item for item in wanted if item.sources == sources]
+        _install(place, find_environment(), batch, is_trial=is_trial)
+    return wanted
+
+
+def _install(
+    place: Place, environment: Environment, wanted: Sequence[Wanted], *, is_trial: bool
+) -> None:
+    before = installed_versions()
+    sources = wanted[0].sources
+    with tempfile.TemporaryDirectory(prefix="ferrule-add-") as folder:
+        constraints = os.path.join(folder, "constraints.txt")
+        with open(constraints, "w", encoding="utf-8") as file:
+            file.writelines(f"{n}=={v}\n" for n, v in sorted(before.items()) if is_ours(n))
+        trial = trial_command(environment, wanted, sources, constraints)
+        commands = install_commands(environment, wanted, sources, constraints, before)
+        if is_trial:
+            for command in commands:
+                place.tell(f"would run: {shlex.join(_shown(command))}")
+        if trial:
+            told = _try(place, trial, before)
+            if is_trial:
+                place.tell(told.strip())
+        if not is_trial:
+            _carry_out(place, commands, before)
+
+
+def _carry_out(place: Place, commands: Sequence[list[str]], before: Mapping[str, str]) -> None:
+    try:
+        for command in commands:
+            _run(place, command)
+    except PluginError as error:
+        changed = _differences(before, installed_versions())
+        state = f"installed since: {'; '.join(changed)}" if changed else "everything is as it was"
+        raise PluginError(f"{error}\n{state}") from None
+    own = {name: version for name, version in before.items() if is_ours(name)}
+    moved = _differences(own, {n: v for n, v in installed_versions().items() if n in own})
+    if moved:
+        raise PluginError(
+            f"parts of Ferrule were changed with it: {'; '.join(moved)}; look: ferrule doctor"
+        )
+
+
+def _try(place: Place, command: list[str], before: Mapping[str, str]) -> str:
+    """Let the resolver tell what would happen; nothing is installed by it."""
+    finished = _call(place, command, is_shown=False)
+    if finished.returncode == 0:
+        return f"{finished.stdout}{finished.stderr}"
+    told = f"{finished.stderr}\n{finished.stdout}"
+    raise PluginError(
+        f"{conflict_in_words(told, before) or _last_words(told)}\neverything is as it was"
+    )
+
+
+def _run(place: Place, command: list[str]) -> None:
+    place.tell(f"$ {shlex.join(_shown(command))}")
+    finished = _call(place, command, is_shown=True)
+    if finished.returncode:
+        told = _last_words(f"{finished.stderr}\n{finished.stdout}")
+        raise PluginError(f"{told}\n{command[0]} ended with {finished.returncode}")
+
+
+def _call(place: Place, command: list[str], *, is_shown: bool) -> subprocess.CompletedProcess[str]:
+    # In the home and not where the user stands: a workspace's settings for uv or pip must not say
+    # where plugins come from. A build of a stranger's package gets no keys.
+    place.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    own = {n: v for n, v in place.environ.items() if n.startswith(("UV_", "PIP_", "PIPX_"))}
+    try:
+        finished = subprocess.run(
+            command,
+            cwd=place.home,
+            env=without_secrets(place.environ) | own,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except OSError as error:
+        raise PluginError(f"{command[0]} cannot be started: {error.strerror}") from None
+    if is_shown and finished.returncode == 0:
+        for line in f"{finished.stdout}{finished.stderr}".splitlines():
+            place.tell(f"  {line}")
+    return finished
+
+
+def _is_there(item: Wanted, version: str | None) -> bool:
+    if version is None:
+        return False
+    if item.editable or "@" in item.requirement or "[" in item.requirement:
+        return True
+    try:
+        return satisfies(version, split_requirement(item.requirement)[1])
+    except ValueError:
+        return True
+
+
+def _storable(sources: Sources) -> Sources:
+    return sources._replace(index_url=without_secrets_in(sources.index_url))
+
+
+def _shown(command: Sequence[str]) -> list[str]:
+    return [without_secrets_in(word) if "://" in word else word for word in command]
+
+
+def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    names = sorted({*before, *after})
+    return [
+        f"{name} {before.get(name, 'not installed')} -> {after.get(name, 'not installed')}"
+        for name in names
+        if before.get(name) != after.get(name)
+    ]
+
+
+def _last_words(told: str, limit: int = 12) -> str:
+    lines = [line.rstrip() for line in told.splitlines() if line.strip()]
+    return "\n".join(lines[-limit:]) or "it said nothing"
