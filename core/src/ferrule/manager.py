@@ -123,16 +123,13 @@ class PluginManager:
 
     async def _isolated_tools(self, context: PluginContext) -> Mapping[str, Tool]:
         """Start what runs apart, each in its session's context; what fails is reported."""
-        wanted = [
-            (entry, self._tool_context(name, context))
-            for name, entry in self._apart.items()
-            if self._is_tool_enabled(name)
-        ]
+        wanted = [entry for name, entry in self._apart.items() if self._is_tool_enabled(name)]
         if not wanted:
             return {}
-        from ferrule.isolation.tools import isolated_tools
+        from ferrule.isolation.tools import IsolatedTools
 
-        return {tool.name: tool for tool in await isolated_tools(self, wanted, self._report)}
+        made = await IsolatedTools(self, context, self._report, self._tool_context).open(wanted)
+        return {tool.name: tool for tool in made}
 
     def driver(self, group: str, name: str, context: PluginContext) -> object:
         """Make the driver of a slot that is chosen by name.

@@ -1,0 +1,204 @@
+"""What confines the process of a plugin's tools: a policy, an environment, a way to the network.
+
+The base is what the mode `read-only` gives every command; beyond it stands only what the plugin's
+manifest asks for and its user approved. What cannot be confined so is refused in words.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+from ferrule.backend_choice import choose_backend
+from ferrule.config.tables import is_list, table_at, texts
+from ferrule.policy import resolve_policy
+from ferrule.secret_places import secret_places
+from ferrule.way_out import Origin, WayOut
+from ferrule.writable_roots import protected_roots
+from ferrule_hookspecs.errors import PluginError, SandboxUnavailableError
+from ferrule_hookspecs.evaluator import is_inside
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ferrule.entry import Entry
+    from ferrule.manager import PluginManager
+    from ferrule_hookspecs.egress import OpenDoor
+    from ferrule_hookspecs.plugins import PluginContext
+    from ferrule_hookspecs.sandbox import Command, ResolvedPolicy, SandboxBackend
+
+_HARMLESS: Final = frozenset(
+    {"HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "TZ", "USER"}
+    # Windows programs do not start without these.
+    | {"COMSPEC", "PATHEXT", "SYSTEMDRIVE", "SYSTEMROOT", "USERPROFILE", "WINDIR"}
+)
+_HOST: Final = re.compile(r"(\*\.)?[\w.-]+|\[?[0-9a-fA-F:]+\]?")
+_RESTRICTING: Final = ("deny ", "forbidden ", "ask ", "prompt ")
+
+
+class Boundary(NamedTuple):
+    """What holds for the process of one plugin.
+
+    Attributes:
+        policy: What it may read and write.
+        environment: All of its variables.
+        hosts: What it may talk to.
+        kept: What it asks for and does not get, one sentence each.
+    """
+
+    policy: ResolvedPolicy
+    environment: Mapping[str, str]
+    hosts: tuple[str, ...]
+    kept: tuple[str, ...] = ()
+
+
+def boundary_of(entry: Entry, context: PluginContext) -> Boundary:
+    """Say what the process of a plugin may do.
+
+    Raises:
+        PluginError: The plugin asks for what would leave nothing confined.
+    """
+    asked = entry.manifest.capabilities
+    policy = resolve_policy(
+        {"type": "readOnly", "networkAccess": False},
+        context.cwd,
+        environ=context.environ,
+        home=context.home,
+        config=context.config,
+    )
+    policy, kept = _readable(policy, [_path(one, context) for one in asked.read], context)
+    folders = [_writable(path, policy, entry, context) for path in asked.write]
+    if folders:
+        roots = protected_roots(folders, (), context.home).roots
+        policy = policy._replace(mode="workspace-write", writable_roots=roots)
+    names = [*_HARMLESS, *asked.environment]
+    environ = {name: context.environ[name] for name in names if name in context.environ}
+    return Boundary(policy, environ, asked.hosts, kept)
+
+
+def _readable(
+    policy: ResolvedPolicy, paths: Sequence[str], context: PluginContext
+) -> tuple[ResolvedPolicy, tuple[str, ...]]:
+    """Open the credentials that are asked for by their very name; what the user closed stays so."""
+    own = os.path.realpath(context.home)
+    usual = {p for p in secret_places(context.environ, context.home) if not is_inside(p, own)}
+    closed = context.config.get("sandbox_deny_read")
+    opened = usual.intersection(paths) if not closed else set[str]()
+    denied = tuple(path for path in policy.deny_read if path not in opened)
+    kept = tuple(
+        f"it asks to read {path}, which stays closed to every command"
+        for path in paths
+        if any(is_inside(path, place) for place in denied)
+    )
+    return policy._replace(deny_read=denied), kept
+
+
+def _writable(written: str, policy: ResolvedPolicy, entry: Entry, context: PluginContext) -> str:
+    """Return a folder that may be changed; one that is missing is made.
+
+    Raises:
+        PluginError: What runs outside of the sandbox, or what is secret, would be open to changes.
+    """
+    path = _path(written, context)
+    home = context.environ.get("HOME") or os.path.expanduser("~")
+    inside = [home, str(context.home), sys.prefix, sys.base_prefix, *entry.roots]
+    if any(is_inside(os.path.realpath(place), path) for place in inside):
+        raise PluginError(f"it asks to change {written}, which would leave nothing confined")
+    closed = [*policy.deny_read, os.path.realpath(context.home)]
+    if any(is_inside(path, place) for place in closed):
+        raise PluginError(f"it asks to change {written}, which no command may change")
+    try:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise PluginError(f"it asks to change {written}, which cannot be made: {error}") from None
+    return path
+
+
+def _path(written: str, context: PluginContext) -> str:
+    if written.startswith("~/"):
+        home = context.environ.get("HOME") or os.path.expanduser("~")
+        written = os.path.join(home, written[2:])
+    return os.path.realpath(written)
+
+
+def strongest_backend(
+    manager: PluginManager,
+    context: PluginContext,
+    policy: ResolvedPolicy,
+    warn: Callable[[str], None],
+) -> SandboxBackend:
+    """Return a sandbox that confines a process of this machine, whatever commands run in.
+
+    Raises:
+        SandboxUnavailableError: There is none.
+    """
+    name = str(context.config.get("sandbox_backend") or "auto")
+    if name not in ("auto", "none"):
+        backend = choose_backend(manager, name, context, policy, warn)
+        if backend.probe().local_files:
+            return backend
+    return choose_backend(manager, "auto", context, policy, warn)
+
+
+class HostsOnly(WayOut):
+    """The way out of a plugin's process: to the hosts it asks for, or it does not start.
+
+    In place of the `WayOut` of a session, whose commands may go where the user lets them.
+    """
+
+    def __init__(
+        self, manager: PluginManager, context: PluginContext, hosts: Sequence[str]
+    ) -> None:
+        """Open nothing yet.
+
+        Raises:
+            PluginError: A host is none.
+        """
+        self._reasons: list[str] = []
+        bounded = context._replace(config=_bounded(context.config, hosts))
+        super().__init__(lambda: manager.hooks, bounded, self._reasons.append)
+        self.origin = Origin(is_enabled=True)
+
+    async def open(
+        self, backend: SandboxBackend, policy: ResolvedPolicy, command: Command, origin: Origin
+    ) -> OpenDoor:
+        """Make the way out.
+
+        Raises:
+            SandboxUnavailableError: There is none, so that the process must not start.
+        """
+        opened = await super().open(backend, policy, command, origin)
+        if opened is None:
+            why = "; ".join(self._reasons) or "[network] enabled = false switches the network off"
+            raise SandboxUnavailableError(f"it needs a managed network: {why}")
+        return opened
+
+
+def _bounded(config: Mapping[str, object], hosts: Sequence[str]) -> Mapping[str, object]:
+    """Return a configuration in which these hosts can be reached, and nothing else.
+
+    What restricts the network stays, what opens it goes, and so do credentials: they are for the
+    user's own commands.
+    """
+    for host in hosts:
+        if not _HOST.fullmatch(host):
+            raise PluginError(f"it asks to talk to {host!r}, which is no name of a host")
+    table = table_at(config, "network")
+    rules = [rule for rule in texts(table.get("rules")) if rule.lstrip().startswith(_RESTRICTING)]
+    bounds = table.get("only_hosts") if is_list(table.get("only_hosts")) else None
+    if bounds is None and "only_presets" in table:
+        bounds = []
+    within = [host for host in hosts if bounds is None or host in cast("Sequence[str]", bounds)]
+    network = {
+        key: table[key]
+        for key in ("local_addresses", "only_local_addresses", "tls", "enabled")
+        if key in table
+    }
+    network |= {
+        "unknown": "deny",
+        "only_hosts": within,
+        "rules": [*(f"allow network host:{host}" for host in within), *rules],
+    }
+    return {**config, "network": network}

@@ -1,0 +1,209 @@
+"""What the tools of a confined process may use of the host: what any tool is given for a call.
+
+Files and commands go through the sandbox of the call's attempt, as they do for every tool. A
+question counts for the call in whose name it is asked, and only as long as that runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+from ferrule.isolation.codec import (
+    Table,
+    blob,
+    items,
+    number,
+    optional_number,
+    plain,
+    read_command,
+    read_command_result,
+    read_edit,
+    table,
+    text,
+)
+from ferrule.isolation.frames import LIMIT, FrameError
+from ferrule_hookspecs.errors import FerruleError, ToolError
+from ferrule_hookspecs.tools import ToolContext
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from ferrule_hookspecs.events import Event, ServerRequest
+    from ferrule_hookspecs.plugins import PluginContext
+    from ferrule_hookspecs.tools import Process, SandboxSession
+
+_MOST_PROCESSES: Final = 64
+_READABLE: Final = LIMIT // 2  # what is read grows by a third on its way
+_QUESTIONS: Final = ("item/tool/requestUserInput", "mcpServer/elicitation/request")
+
+
+class Scene(NamedTuple):
+    """What a call may use; without a context it is only looked at yet."""
+
+    sandbox: SandboxSession
+    context: ToolContext | None = None
+
+
+class Desk:
+    """Serves one process."""
+
+    def __init__(self, context: PluginContext) -> None:
+        """Take the session's context."""
+        self._context = context
+        self._processes: dict[int, Process] = {}
+        self._last_handle = 0
+        self._verbs: dict[str, Callable[[Table, Scene], Awaitable[object]]] = {
+            "files.check": self._check,
+            "files.stat": self._stat,
+            "files.read": self._read,
+            "files.list": self._list,
+            "files.apply": self._apply,
+            "sandbox.classify": self._classify,
+            "sandbox.spawn": self._spawn,
+            "context.environment": self._environment,
+            "context.ask_client": self._ask_client,
+        }
+
+    async def answer(self, verb: str, values: Table, scene: Scene | None) -> object:
+        """Do what the process asks for.
+
+        Raises:
+            FrameError: It asked for what there is not.
+            Exception: What was asked for failed.
+        """
+        if verb.startswith("process."):
+            return await self._of_process(verb.removeprefix("process."), values)
+        if verb not in self._verbs:
+            raise FrameError(f"{verb!r} is not offered to tools in a process of their own")
+        if scene is None:
+            raise ToolError("the call has ended, and with it what it was given")
+        return await self._verbs[verb](values, scene)
+
+    def hear(self, verb: str, values: Table) -> None:
+        """Take what needs no answer.
+
+        Raises:
+            FrameError: It is nothing that can be told.
+        """
+        if verb == "warn":
+            self._context.warn(text(values.get("message"))[:2_000])
+        elif verb == "emit":
+            self._emit(values)
+        elif verb.startswith("process."):
+            self._steer(verb.removeprefix("process."), values)
+        else:
+            raise FrameError(f"it told {verb!r}, which is nothing")
+
+    def close(self) -> None:
+        """End every command that the process started."""
+        for process in self._processes.values():
+            process.kill()
+        self._processes.clear()
+
+    def _emit(self, values: Table) -> None:
+        """Tell clients of an item of this thread; the rest is not a tool's to tell."""
+        event = table(values.get("event"))
+        params = table(event.get("params"))
+        method = text(event.get("method"))
+        is_telling = method.startswith("item/") and not method.endswith("requestApproval")
+        if not is_telling and method != "turn/plan/updated":
+            raise FrameError(f"it told clients {method!r}, which is not a tool's to tell")
+        if params.get("threadId") != self._context.thread_id:
+            raise FrameError("it told clients something of another thread")
+        try:
+            self._context.emit(cast("Event", dict(event)))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise FrameError(f"it told clients what is no event: {error!r}") from None
+
+    async def _check(self, values: Table, scene: Scene) -> object:
+        operation = "write" if values.get("operation") == "write" else "read"
+        return plain(scene.sandbox.files.check(operation, text(values.get("path"))))
+
+    async def _stat(self, values: Table, scene: Scene) -> object:
+        return plain(await scene.sandbox.files.stat(text(values.get("path"))))
+
+    async def _read(self, values: Table, scene: Scene) -> object:
+        path, limit = text(values.get("path")), optional_number(values.get("limit"))
+        most = _READABLE if limit is None else min(limit, _READABLE)
+        data = await scene.sandbox.files.read(path, limit=most + 1 if limit is None else most)
+        if len(data) > _READABLE or (limit is not None and limit > _READABLE == len(data)):
+            raise ToolError(
+                f"{path} is larger than {_READABLE // 2**20} MiB, more than a tool in a process of"
+                " its own can read at once"
+            )
+        return plain(data)
+
+    async def _list(self, values: Table, scene: Scene) -> object:
+        return plain(await scene.sandbox.files.list(text(values.get("path"))))
+
+    async def _apply(self, values: Table, scene: Scene) -> object:
+        await scene.sandbox.files.apply([read_edit(one) for one in items(values.get("edits"))])
+        return None
+
+    async def _classify(self, values: Table, scene: Scene) -> object:
+        return plain(scene.sandbox.classify(read_command_result(values.get("result"))))
+
+    async def _environment(self, values: Table, scene: Scene) -> object:
+        extra = {name: text(each) for name, each in table(values.get("extra")).items()}
+        return _of_call(scene).environment(extra)
+
+    async def _ask_client(self, values: Table, scene: Scene) -> object:
+        ask = _of_call(scene).ask_client
+        question = table(values.get("question"))
+        if ask is None:
+            raise ToolError("no client of this session can answer")
+        if question.get("method") not in _QUESTIONS:
+            raise ToolError(f"{question.get('method')!r} is not a tool's to ask")
+        return plain(await ask(cast("ServerRequest", dict(question))))
+
+    async def _spawn(self, values: Table, scene: Scene) -> object:
+        _of_call(scene)  # a call that is only looked at starts nothing
+        if len(self._processes) >= _MOST_PROCESSES:
+            raise ToolError(f"{_MOST_PROCESSES} commands of the tool run already")
+        process = await scene.sandbox.spawn(read_command(values.get("command")))
+        self._last_handle += 1
+        self._processes[self._last_handle] = process
+        return {"handle": self._last_handle, "pid": process.pid}
+
+    async def _of_process(self, verb: str, values: Table) -> object:
+        process = self._process(values)
+        match verb:
+            case "read":
+                return plain(await process.read())
+            case "read_stderr":
+                return plain(await process.read_stderr())
+            case "write":
+                return await process.write(blob(values.get("data")))
+            case "wait":
+                return await process.wait()
+            case _:
+                raise FrameError(f"a command cannot {verb!r}")
+
+    def _steer(self, verb: str, values: Table) -> None:
+        process = self._process(values)
+        match verb:
+            case "resize":
+                process.resize(number(values.get("rows")), number(values.get("columns")))
+            case "close_input":
+                process.close_input()
+            case "send_signal":
+                process.send_signal(number(values.get("number")))
+            case "kill":
+                process.kill()
+            case "forget":
+                process.kill()
+                del self._processes[number(values.get("handle"))]
+            case _:
+                raise FrameError(f"a command cannot {verb!r}")
+
+    def _process(self, values: Table) -> Process:
+        process = self._processes.get(number(values.get("handle")))
+        if process is None:
+            raise FrameError("it named a command that it did not start")
+        return process
+
+
+def _of_call(scene: Scene) -> ToolContext:
+    if scene.context is None:
+        raise FerruleError("a call that is not approved yet can only be looked at")
+    return scene.context
