@@ -10,20 +10,21 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from copy import copy
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import anyio
 
 from ferrule.abandonable import AbandonableCall
 from ferrule.containment import FAULTS, is_cancelled
+from ferrule.editions import load_entry
 from ferrule.hook_times import MEASURED
-from ferrule.loading import load_target
 from ferrule_hookspecs.errors import PluginError, SessionRefusedError
 from ferrule_hookspecs.markers import HOOK_CONTRACTS, PATIENCE, REPLAYABLE
 from ferrule_hookspecs.review import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     import pluggy
 
@@ -96,6 +97,15 @@ class Dispatcher:
         self._manager: pluggy.PluginManager | None = None
         self._broken: dict[str, str] = {}
         self._hung: dict[tuple[str, str], AbandonableCall[object]] = {}
+
+    def only(self, plugins: Collection[str]) -> Dispatcher:
+        """Call some of the plugins, as this one has loaded them."""
+        part = copy(self)
+        part._serving = {
+            hook: [entry for entry in entries if entry.name in plugins]
+            for hook, entries in self._serving.items()
+        }
+        return part
 
     def serving(self, name: str) -> Sequence[Entry]:
         """List the plugins that serve a hook, in declared order."""
@@ -264,11 +274,8 @@ class Dispatcher:
         if entry.name in self._broken:
             raise PluginError(self._broken[entry.name])
 
-        def load() -> object:
-            return load_target(entry.target, entry.roots, entry.import_path)
-
         try:
-            plugin = await self._in_thread(entry, "import", load)
+            plugin = await self._in_thread(entry, "import", lambda: load_entry(entry))
             if not manager.has_plugin(entry.name):
                 manager.register(plugin, entry.name)
         except Exception as error:

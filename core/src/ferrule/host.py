@@ -49,6 +49,10 @@ class LocalHost:
     @cached_property
     def index(self) -> Index:
         """What is installed; read once."""
+        return self.read_index()
+
+    def read_index(self) -> Index:
+        """Read what is installed now."""
         from ferrule.index import load_index
 
         return load_index(self.environ)

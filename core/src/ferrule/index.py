@@ -25,7 +25,7 @@ from ferrule_hookspecs.errors import PluginError
 from ferrule_hookspecs.manifest import Capabilities, Manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ferrule.approval_record import Approvals
 
@@ -61,10 +61,11 @@ class Index:
         """Keep what was read; `extra` are the entries of development checkouts."""
         self._cache = cache
         self._path = path
+        self._contract = cache["contract"]
         replaced = {entry.distribution for entry in extra}
         installed = map(_entry_from_json, cache["entries"])
         kept = [entry for entry in installed if entry.distribution not in replaced]
-        self._entries = [self._with_probe(entry) for entry in (*kept, *extra)]
+        self._entries: list[Entry] = [self._with_probe(entry) for entry in (*kept, *extra)]
         if approvals is not None and (approvals.given or approvals.fault):
             self._entries = [
                 entry._replace(approval=approvals.of(entry)) for entry in self._entries
@@ -78,12 +79,24 @@ class Index:
     @property
     def contract_version(self) -> str:
         """Version of the installed `ferrule-hookspecs`; empty when it was not found."""
-        return self._cache["contract"]
+        return self._contract
 
     @property
     def path(self) -> Path:
         """The cache file."""
         return self._path
+
+    @property
+    def stamps(self) -> Mapping[str, str]:
+        """The folders and files it was read from, with their stamps."""
+        return {**self._cache["directories"], **self._cache["files"]}
+
+    def hold(self, older: Index, distributions: Collection[str]) -> None:
+        """Let distributions, and the contract, stay as an older index knows them."""
+        found = [entry for entry in self._entries if entry.distribution not in distributions]
+        found += [entry for entry in older.all_entries() if entry.distribution in distributions]
+        self._entries = sorted(found, key=lambda entry: (entry.group, entry.name, entry.location))
+        self._contract = older.contract_version
 
     def entries(self, group: str) -> list[Entry]:
         """List the entries of a group that the command line has not switched off, by name."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from ferrule.attempt import BoundSandbox
 from ferrule.environment import command_environment
-from ferrule.manager import PluginManager
+from ferrule.generations import Generations
 from ferrule.model_facts import known_models
 from ferrule.policy import mode_to_policy, resolve_policy
 from ferrule.processes import ProcessOwner
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ferrule.detached import Detached
     from ferrule.host import LocalHost
+    from ferrule.manager import PluginManager
     from ferrule_hookspecs.host import (
         Assessment,
         Config,
@@ -61,7 +62,7 @@ class LocalKernel:
         self.threads: Threads = self._service
         self._store: ThreadStore | None = None
         self._configs: Recent[tuple[str, Config], Config] = Recent(_KEPT)
-        self._managers: Recent[Mapping[str, object], PluginManager] = Recent(_KEPT)
+        self.generations = Generations(host, self._report)
         self._backends: dict[tuple[str, bool, frozenset[str]], SandboxBackend] = {}
         self._detached: list[Detached] = []
         self._ways_out: list[tuple[Config, WayOut]] = []
@@ -107,9 +108,7 @@ class LocalKernel:
 
     def manager(self, values: Mapping[str, object]) -> PluginManager:
         """Return the plugin manager of a configuration."""
-        return self._managers.get(
-            values, lambda: PluginManager(self._host.index, values, report=self._report)
-        )
+        return self.generations.manager(values)
 
     def listen(self, listener: Callable[[str], None]) -> None:
         """Tell a session about plugin faults, those that nobody has heard of included."""

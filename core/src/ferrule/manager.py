@@ -7,29 +7,26 @@ before it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS, distribution_of
 from ferrule.dispatcher import Dispatcher
+from ferrule.editions import load_entry
 from ferrule.guarding import absent_guards
 from ferrule.index import Index, is_named
 from ferrule.isolation.choice import is_isolated
-from ferrule.loading import load_target
-from ferrule.plugin_settings import PluginSettings, settled
-from ferrule.trust import (
-    Standing,
-    governance_of,
-    judge,
-    required_faults,
-    with_faults,
-)
+from ferrule.plugin_settings import PluginSettings
+from ferrule.survey import survey
+from ferrule.trust import governance_of, is_required, required_faults
 from ferrule_hookspecs.errors import PluginError
 from ferrule_hookspecs.slots import HOOK_GROUP, TOOL_GROUP
 
 if TYPE_CHECKING:
     from ferrule.entry import Entry
+    from ferrule.trust import Standing
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.tools import Tool
 
@@ -69,11 +66,9 @@ class PluginManager:
             entry._replace(off=entry.off or _why_off(entry, safe_mode, disabled))
             for entry in index.all_entries()
         ]
-        judged = judge(entries, self._governance, contract_version=index.contract_version)
-        found = with_faults(_probed(judged, index, config_values))
-        self.standings: Sequence[Standing] = settled(found, config_values)
+        self.standings: Sequence[Standing] = survey(index, config_values, entries)
         self._active = {
-            (s.entry.group, s.entry.name): s.entry for s in self.standings if _is_active(s)
+            (s.entry.group, s.entry.name): s.entry for s in self.standings if s.state == "active"
         }
         self._announce()
 
@@ -96,6 +91,18 @@ class PluginManager:
         """The tools that run in a process of their own, by name; they are never imported here."""
         usable = self._active.values()
         return {entry.name: entry for entry in usable if is_isolated(entry, self._values)}
+
+    def only(self, keys: Collection[tuple[str, str]]) -> PluginManager:
+        """Return the same manager with some of its entries."""
+        part = copy(self)
+        part._active = {key: entry for key, entry in self._active.items() if key in keys}
+        part.__dict__.pop("_apart", None)
+        part.hooks = self.hooks.only([name for group, name in keys if group == HOOK_GROUP])
+        return part
+
+    def usable(self) -> Sequence[Entry]:
+        """List the entries that may be used."""
+        return list(self._active.values())
 
     def names(self, group: str) -> list[str]:
         """List the usable names of a group."""
@@ -154,7 +161,7 @@ class PluginManager:
         if group == TOOL_GROUP and name in self._apart:
             raise PluginError(f"{entry.label} runs in a process of its own, and is not loaded here")
         try:
-            loaded = load_target(entry.target, entry.roots, entry.import_path)
+            loaded = load_entry(entry)
         except Exception as error:
             raise PluginError(_failure(entry, "cannot be imported", error)) from error
         self._loaded[group, name] = loaded
@@ -163,6 +170,10 @@ class PluginManager:
     def required_missing(self) -> list[str]:
         """Say which required plugins cannot be relied on; any of them must stop the run."""
         return required_faults(self.standings, self._governance)
+
+    def requires(self, entry: Entry) -> bool:
+        """Tell whether the configuration requires a plugin."""
+        return is_required(entry, self._governance)
 
     def _announce(self) -> None:
         """Say once what is not used, unless the user switched it off."""
@@ -211,7 +222,6 @@ class PluginManager:
 
     def _make_tool(self, name: str, context: PluginContext) -> Tool | None:
         entry = self._active[TOOL_GROUP, name]
-        settings = self._tool_table(name)
         try:
             factory = cast("Callable[[PluginContext], Tool]", self.load(TOOL_GROUP, name))
             tool = factory(self._tool_context(name, context))
@@ -253,41 +263,6 @@ class PluginManager:
         elif close:
             text += f"; did you mean {close[0]!r}?"
         return f"{text} (installed: {', '.join(names) or 'none'})"
-
-
-def survey(index: Index, config_values: Mapping[str, object]) -> list[Standing]:
-    """Tell how every entry stands; what was never probed is probed now, in a child process.
-
-    Raises:
-        ConfigError: The table `plugins` cannot be obeyed.
-    """
-    governance = governance_of(config_values)
-    judged = judge(index.all_entries(), governance, contract_version=index.contract_version)
-    return settled(with_faults(_probed(judged, index, config_values)), config_values)
-
-
-def _probed(
-    standings: Sequence[Standing], index: Index, values: Mapping[str, object]
-) -> list[Standing]:
-    """Let the index probe what may be used here and was not probed yet."""
-    unknown = [
-        s.entry
-        for s in standings
-        if _is_active(s) and s.entry.probe is None and not is_isolated(s.entry, values)
-    ]
-    if not unknown:
-        return list(standings)
-    index.probe(unknown)
-    probes = {_key(entry): entry.probe for entry in index.all_entries()}
-    return [s._replace(entry=s.entry._replace(probe=probes[_key(s.entry)])) for s in standings]
-
-
-def _is_active(standing: Standing) -> bool:
-    return standing.state == "active"
-
-
-def _key(entry: Entry) -> tuple[str, str, str]:
-    return entry.group, entry.name, entry.location
 
 
 def _why_off(entry: Entry, safe_mode: bool, disabled: Sequence[str]) -> str:

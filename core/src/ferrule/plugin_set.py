@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from ferrule.config.defaults import DEFAULT_COMPACTOR
 from ferrule.reviewers import Reviewers
 from ferrule_hookspecs.errors import ConfigError, PluginError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from ferrule.manager import PluginManager
     from ferrule_hookspecs.plugins import PluginContext
@@ -20,6 +20,17 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.review import Reviewer
     from ferrule_hookspecs.sandbox import Feature, ResolvedPolicy, SandboxBackend
     from ferrule_hookspecs.slots import Compactor
+
+
+_PROVIDERS: Final = "ferrule.providers"
+
+
+class Closable(Protocol):
+    """What holds something until it is closed."""
+
+    async def aclose(self) -> None:
+        """Give everything back."""
+        ...
 
 
 class PluginSet:
@@ -39,6 +50,7 @@ class PluginSet:
         self._reviewers = Reviewers(manager, context, allowed)
         self._review_providers: dict[str, ModelProvider] = {}
         self._backends: dict[frozenset[Feature], SandboxBackend] = {}
+        self._wires: dict[str, str] = {}
         self._told: set[str] = set()
         self._loaded_compactor: Compactor | None = None
 
@@ -106,6 +118,39 @@ class PluginSet:
         name = str(self._context.config.get("sandbox_backend") or "auto")
         return unconfined_backend(self._manager, name, self._context)
 
+    def switch(
+        self, manager: PluginManager, changed: Collection[tuple[str, str]]
+    ) -> list[Closable]:
+        """Find everything in another manager from now on.
+
+        Args:
+            manager: The other manager.
+            changed: Group and name of the entries that are not what they were.
+
+        Returns:
+            What was made of those and is no longer used; the caller closes it.
+        """
+        self._manager = manager
+        self._reviewers.switch(manager, changed)
+        old: list[Closable] = []
+        if ("ferrule.compactors", str(self._context.config.get("compactor"))) in changed:
+            self._loaded_compactor = None
+        for features, backend in list(self._backends.items()):
+            if ("ferrule.sandboxes", backend.name) in changed:
+                old.append(self._backends.pop(features))
+        if "unconfined" in self.__dict__ and ("ferrule.sandboxes", self.unconfined.name) in changed:
+            old.append(self.__dict__.pop("unconfined"))
+        asked = [n for n in self._review_providers if (_PROVIDERS, self._wires[n]) in changed]
+        old += [self._review_providers.pop(name) for name in asked]
+        wire = self._wires.get(self.provider_name)
+        if "provider" in self.__dict__ and (_PROVIDERS, wire) in changed:
+            old.append(self.__dict__.pop("provider"))
+        return old
+
+    def keep_provider(self, provider: ModelProvider) -> None:
+        """Go on with a provider that was to be replaced."""
+        self.__dict__["provider"] = provider
+
     async def aclose(self) -> None:
         """Close the sandboxes and the reviewers' providers that were loaded."""
         for provider in self._review_providers.values():
@@ -172,6 +217,6 @@ class PluginSet:
         settings = dict(cast("Mapping[str, object]", table))
         settings |= cast("Mapping[str, object]", settings.pop("settings", {}))
         settings |= changes
-        wire_api = str(settings.get("wire_api") or "responses")
+        wire_api = self._wires[name] = str(settings.get("wire_api") or "responses")
         context = self._context._replace(settings=settings)
-        return cast("ModelProvider", self._manager.driver("ferrule.providers", wire_api, context))
+        return cast("ModelProvider", self._manager.driver(_PROVIDERS, wire_api, context))

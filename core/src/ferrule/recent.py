@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -30,3 +30,7 @@ class Recent(Generic[K, V]):
             found = key, make()
             self._kept = [*self._kept[1 - self._limit :], found]
         return found[1]
+
+    def pairs(self) -> Sequence[tuple[K, V]]:
+        """List what is kept with its keys, oldest first."""
+        return tuple(self._kept)

@@ -14,7 +14,7 @@ from ferrule.turn_settings import check_allowed
 from ferrule_hookspecs.errors import ConfigError, PluginError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from ferrule.manager import PluginManager
     from ferrule_hookspecs.plugins import PluginContext
@@ -39,6 +39,12 @@ class Reviewers:
         self._context = context
         self._allowed = allowed
         self._made: dict[str, Reviewer] = {}
+
+    def switch(self, manager: PluginManager, changed: Collection[tuple[str, str]]) -> None:
+        """Make reviewers from another manager from now on, those anew that have changed."""
+        self._manager = manager
+        kept = {name for name in self._made if (_GROUP, _plugin(name)) not in changed}
+        self._made = {name: made for name, made in self._made.items() if name in kept}
 
     def resolved(self, name: str) -> str:
         """Return the name that is installed where a name has another spelling."""

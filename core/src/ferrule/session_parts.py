@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ferrule.processes import ProcessOwner
     from ferrule.recipes import RecipeBook
     from ferrule.recorder import Recorder
+    from ferrule.reloading import Reloading
     from ferrule.way_out import WayOut
     from ferrule_hookspecs.events import ServerRequest
     from ferrule_hookspecs.models import ModelInfo
@@ -105,6 +106,7 @@ class SessionParts:
     way_out: WayOut | None = None
     view: WorkspaceView | None = None
     call_began: anyio.Event = field(default_factory=anyio.Event)
+    reloading: Reloading | None = None
     offer: ToolOffer = field(init=False)
 
     def __post_init__(self) -> None:

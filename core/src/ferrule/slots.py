@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
+from ferrule.editions import importing
 from ferrule.loading import check_origin
 from ferrule_hookspecs.errors import FerruleError, PluginError
 
@@ -36,15 +37,16 @@ def make_driver(entry: Entry, context: PluginContext) -> object:
         _add_path(entry.import_path)
     cache = ExtensionManager.ENTRY_POINT_CACHE
     try:
-        check_origin(entry.target.partition(":")[0].partition(".")[0], entry.roots)
-        cache[entry.group] = [EntryPoint(entry.name, entry.target, entry.group)]
-        manager: DriverManager[object] = DriverManager(
-            entry.group,
-            entry.name,
-            invoke_on_load=True,
-            invoke_args=(context,),
-            on_load_failure_callback=_raise,
-        )
+        with importing(entry):
+            check_origin(entry.target.partition(":")[0].partition(".")[0], entry.roots)
+            cache[entry.group] = [EntryPoint(entry.name, entry.target, entry.group)]
+            manager: DriverManager[object] = DriverManager(
+                entry.group,
+                entry.name,
+                invoke_on_load=True,
+                invoke_args=(context,),
+                on_load_failure_callback=_raise,
+            )
     except PluginError as error:
         raise PluginError(f"{entry.label}: {error}; {entry.mend}") from error
     except FerruleError:

@@ -21,6 +21,7 @@ from ferrule.opening import Opening, configured, give_up, recall, session_meta, 
 from ferrule.plugin_set import PluginSet
 from ferrule.recipes import RecipeBook, configured_recipes
 from ferrule.recorder import Recorder
+from ferrule.reloading import Reloading
 from ferrule.services import LiveServices
 from ferrule.session import LiveSession
 from ferrule.session_parts import SessionParts, Settings
@@ -164,6 +165,7 @@ class ThreadService:
             recorder.told_above = kin.parent.parts.recorder.heard
         services = LiveServices()
         context = self._context(opening, recorder, services)
+        await self._kernel.generations.refresh()
         manager = self._kernel.manager(values)
         manager.settings.check(options.config)
         plugins = PluginSet(manager, context, recorder.warning, options.config.allowed)
@@ -239,7 +241,7 @@ class ThreadService:
         settings: Settings,
     ) -> SessionParts:
         above = None if opening.kin is None else opening.kin.parent.parts
-        return SessionParts(
+        parts = SessionParts(
             context=context,
             settings=settings,
             hooks=manager.hooks,
@@ -263,8 +265,11 @@ class ThreadService:
             provider_name=plugins.provider_name,
             policy_plugin=str(context.config.get("policy_plugin")),
             wants_diff=opening.options.wants_diff,
-            way_out=WayOut(lambda: manager.hooks, context, recorder.warning),
         )
+        parts.way_out = WayOut(lambda: parts.hooks, context, recorder.warning)
+        shares = None if opening.kin is None else opening.kin.shares
+        parts.reloading = Reloading(self._kernel.generations, parts, plugins, manager, shares)
+        return parts
 
     def _settings(self, opening: Opening, plugins: PluginSet, recorder: Recorder) -> Settings:
         """What the thread begins with: as configured, or as it was left where that is wanted."""

@@ -185,6 +185,8 @@ class TurnRunner:
             self._parts.recorder.turn_started(turn.as_turn())
             # An interrupt waits this moment: else the input, which comes behind it, would be gone.
             with anyio.CancelScope(shield=True):
+                if self._parts.reloading is not None:
+                    await self._parts.reloading.take_up()
                 await tell_changes(self._parts, self._conversation, turn.turn_id)
             if job.refusal is not None:
                 raise job.refusal

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
-from ferrule.manager import survey
+from ferrule.survey import survey
 from ferrule.trust import Governance, Standing, governance_of, judge, required_faults
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.host import ConfigRequest, Host

@@ -1,0 +1,222 @@
+"""What is installed, as it is now: one generation of plugins follows another between turns.
+
+The kernel asks here for the plugin manager of a configuration. Before every turn a look at time
+stamps tells whether anything changed on disk; where it did, the index is read anew, what changed is
+probed in a child process, and its modules are imported anew. What is broken, or cannot be replaced
+in a running process, goes on as it was, and that is said once.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import anyio.to_thread
+
+from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
+from ferrule.manager import PluginManager
+from ferrule.recent import Recent
+from ferrule.watched import Print, own_stamp, print_of, watched_by
+from ferrule_hookspecs.errors import FerruleError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from ferrule.entry import Entry
+    from ferrule.host import LocalHost
+    from ferrule.index import Index
+    from ferrule.watched import Watched
+
+_KEPT: Final = 32
+
+
+class Generations:
+    """The plugins of one kernel."""
+
+    def __init__(self, host: LocalHost, report: Callable[[str], None]) -> None:
+        """Look at nothing yet; `report` is told what goes wrong, in sentences."""
+        self._host = host
+        self._tell = report
+        self._managers: Recent[Mapping[str, object], PluginManager] = Recent(_KEPT)
+        self._watched: Watched | None = None
+        self._refused: dict[str, Print] = {}
+        self._pinned: dict[str, str] = {}
+        self._told: set[str] = set()
+        self._told_before: frozenset[str] = frozenset()
+        self._lock = anyio.Lock()  # one renewal at a time; who comes second finds it done
+
+    def manager(self, values: Mapping[str, object]) -> PluginManager:
+        """Return the plugin manager of a configuration."""
+        return self._managers.get(
+            values, lambda: PluginManager(self._host.index, values, report=self._report)
+        )
+
+    def pin(self, entry: Entry, purpose: str) -> None:
+        """Have a distribution stay as it is, because what was made of it cannot be replaced."""
+        self._pinned.setdefault(entry.distribution, purpose)
+
+    async def refresh(self) -> None:
+        """Look whether anything changed on disk, and take it up."""
+        if self._watched is None:
+            self._watched = watched_by(self._host.index, self._host.environ)
+        if not self._watched.has_changed():
+            return
+        async with self._lock:
+            if not self._watched.has_changed():
+                return
+            index = await anyio.to_thread.run_sync(self._renewed)
+            if index is None:
+                return
+            self._host.index = index
+            self._managers = Recent(_KEPT)
+            self._told_before, self._told = frozenset(self._told), set()
+            gc.unfreeze()  # what was frozen at the start may be garbage from now on
+
+    def _report(self, fault: str) -> None:
+        """Tell what the generation before has not told already."""
+        self._told.add(fault)
+        if fault not in self._told_before:
+            self._tell(fault)
+
+    def _renewed(self) -> Index | None:
+        """Read the index anew; None where it says of plugins what it said before."""
+        old = self._host.index
+        try:
+            new = self._host.read_index()
+        except FerruleError as error:
+            self._watched = watched_by(old, self._host.environ, is_new=False)
+            self._tell(f"plugins stay as they are: {error}")
+            return None
+        self._watched = watched_by(new, self._host.environ)
+        before, after = _grouped(old.all_entries()), _grouped(new.all_entries())
+        changed = [name for name in {**before, **after} if _differs(before, after, name)]
+        held = {name for name in changed if name in before and name in BUILT_IN_DISTRIBUTIONS}
+        self._name_upgrades(old, new)
+        theirs = [name for name in changed if name not in held]
+        broken, active = self._tried(new, {n: before.get(n, []) for n in theirs})
+        for name in theirs:
+            if fault := self._fault(name, before.get(name, []), after.get(name, []), broken):
+                held.add(name)
+                self._refuse(after.get(name, []), before[name], fault)
+            else:
+                self._refused.pop(name, None)
+                self._follow(name, before.get(name, []), active.get(name, []), held)
+        new.hold(old, {*held, *(name for name in before if name in BUILT_IN_DISTRIBUTIONS)})
+        return new if _said(new) != _said(old) else None
+
+    def _tried(
+        self, new: Index, known: Mapping[str, Sequence[Entry]]
+    ) -> tuple[Mapping[str, str], Mapping[str, Sequence[Entry]]]:
+        """Probe what may be used somewhere; returns the faults and what is usable of each."""
+        broken: dict[str, str] = {}
+        active: dict[str, dict[tuple[str, str, str], Entry]] = {}
+        for values, manager in self._managers.pairs():
+            was_used = {_key(entry) for entry in manager.usable()}
+            for entry, state, reason in PluginManager(new, values, report=_unheard).standings:
+                name = entry.distribution
+                if name not in known:
+                    continue
+                if state == "active":
+                    active.setdefault(name, {})[_key(entry)] = entry
+                elif state == "broken" and any(_key(each) in was_used for each in known[name]):
+                    broken.setdefault(name, reason)
+        return broken, {name: list(entries.values()) for name, entries in active.items()}
+
+    def _fault(
+        self,
+        name: str,
+        before: Sequence[Entry],
+        after: Sequence[Entry],
+        broken: Mapping[str, str],
+    ) -> str:
+        """Say why a distribution stays as it was; empty when it need not."""
+        if not before:
+            return ""
+        if name in broken:
+            return f"what is there now cannot be used: {broken[name]}"
+        if not after and self._guards(before):
+            return "it guards and its files are gone; name it in plugins.disabled to do without it"
+        purpose = self._pinned.get(name, "")
+        if not purpose and not _same_code(before, after):
+            from ferrule.editions import current_edition
+
+            edition = current_edition(name)
+            purpose = edition.fixed if edition is not None else ""
+        return f"it cannot be replaced while Ferrule runs: {purpose}; restart it" if purpose else ""
+
+    def _guards(self, entries: Sequence[Entry]) -> bool:
+        """Whether a gap would be left where a distribution is no longer there."""
+        from ferrule.guarding import is_guard
+
+        managers = [manager for _, manager in self._managers.pairs()]
+        return any(
+            is_guard(entry) or any(manager.requires(entry) for manager in managers)
+            for entry in entries
+        )
+
+    def _follow(
+        self, name: str, before: Sequence[Entry], active: Sequence[Entry], held: set[str]
+    ) -> None:
+        """Import what changed; the old code stays where that fails."""
+        from ferrule.editions import follow
+
+        if _same_code(before, active):
+            return
+        try:
+            follow(name, active)
+        except Exception as error:  # noqa: BLE001 -- an import may raise anything
+            held.add(name)
+            fault = f"what is there now cannot be imported: {type(error).__name__}: {error}"
+            self._refuse(active, before, fault)
+
+    def _refuse(self, after: Sequence[Entry], before: Sequence[Entry], fault: str) -> None:
+        """Say why a distribution goes on as it was; again only when its files change again."""
+        distribution = before[0].distribution
+        found = print_of(after)
+        if self._refused.get(distribution) != found:
+            self._refused[distribution] = found
+            self._tell(f"{before[0].label} goes on as it was: {fault}")
+
+    def _name_upgrades(self, old: Index, new: Index) -> None:
+        """Say that parts of Ferrule itself were changed; only a new process can use those."""
+        known = {e.distribution: e.version for e in old.all_entries()}
+        found = {e.distribution: e.version for e in new.all_entries()}
+        upgraded = sorted(
+            f"{name} {found[name]}"
+            for name, version in known.items()
+            if name in BUILT_IN_DISTRIBUTIONS and found.get(name, version) != version
+        )
+        if upgraded:
+            self._report(f"restart Ferrule to use {', '.join(upgraded)}; what runs stays as it is")
+
+
+def _unheard(fault: str) -> None:
+    """Whatever is wrong is told by the manager that is used afterwards."""
+
+
+def _key(entry: Entry) -> tuple[str, str, str]:
+    return entry.group, entry.name, entry.distribution
+
+
+def _grouped(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
+    found: dict[str, list[Entry]] = {}
+    for entry in entries:
+        found.setdefault(entry.distribution, []).append(entry)
+    return found
+
+
+def _differs(
+    before: Mapping[str, Sequence[Entry]], after: Mapping[str, Sequence[Entry]], name: str
+) -> bool:
+    return print_of(before.get(name, ())) != print_of(after.get(name, ()))
+
+
+def _same_code(before: Sequence[Entry], after: Sequence[Entry]) -> bool:
+    """Whether the modules of a distribution are what they were."""
+    code = [{(e.location, e.target, own_stamp(e)) for e in each} for each in (before, after)]
+    return code[0] == code[1]
+
+
+def _said(index: Index) -> Print:
+    return print_of(index.all_entries())

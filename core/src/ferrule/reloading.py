@@ -1,0 +1,184 @@
+"""Takes up, between the turns of one session, what changed of its plugins.
+
+Nothing of the session runs while this does: calls in flight in other sessions go on with what they
+began with. Tools and drivers that did not change stay the very same objects. Called by the turn
+runner before every turn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import anyio
+
+from ferrule.containment import contained
+from ferrule.editions import is_of
+from ferrule.recipes import configured_recipes
+from ferrule.watched import own_stamp
+from ferrule_hookspecs.errors import FerruleError
+from ferrule_hookspecs.slots import HOOK_GROUP, TOOL_GROUP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from ferrule.entry import Entry
+    from ferrule.generations import Generations
+    from ferrule.manager import PluginManager
+    from ferrule.plugin_set import Closable, PluginSet
+    from ferrule.session_parts import SessionParts
+    from ferrule_hookspecs.tools import Tool
+
+_CLOSING_S: Final = 5.0
+_RELOAD: Final = "reload"
+
+
+class Change(NamedTuple):
+    """An entry that is not what it was; None for one that was not, or is not, to be used."""
+
+    before: Entry | None
+    after: Entry | None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Group and name."""
+        entry = self.after or self.before
+        return ("", "") if entry is None else (entry.group, entry.name)
+
+
+class Reloading:
+    """Keeps one session's plugins as they are on disk."""
+
+    def __init__(
+        self,
+        generations: Generations,
+        parts: SessionParts,
+        plugins: PluginSet,
+        manager: PluginManager,
+        shares: Callable[[str], bool] | None = None,
+    ) -> None:
+        """Begin with what the session was opened with; `shares` says which tools it may have."""
+        self._generations = generations
+        self._parts = parts
+        self._plugins = plugins
+        self._manager = manager
+        self._shares = shares
+
+    async def take_up(self) -> None:
+        """Have the session use what is there now; what cannot be used leaves all as it was."""
+        await self._generations.refresh()
+        before, after = self._manager, self._generations.manager(self._parts.context.config)
+        if after is before:
+            return
+        self._manager = after
+        changes = _changes(before.usable(), after.usable())
+        self._parts.hooks = after.hooks
+        keys = {change.key for change in changes}
+        old: list[Closable] = list(self._plugins.switch(after, keys))
+        if changes:
+            old += await self._switch(before, after, changes)
+        for text in dict.fromkeys(_in_words(change) for change in changes):
+            self._parts.recorder.warning(text)
+        await self._close(old)
+
+    async def _switch(
+        self, before: PluginManager, after: PluginManager, changes: Sequence[Change]
+    ) -> list[Closable]:
+        parts = self._parts
+        old_hooks = [c.before.name for c in changes if c.before and c.before.group == HOOK_GROUP]
+        await before.hooks.only(old_hooks).observe(
+            "ferrule_session_end", context=parts.context, reason=_RELOAD
+        )
+        part = after.only({change.key for change in changes})
+        made = {tool.name: tool for tool in await part.session_tools(parts.context)}
+        old = self._replace_tools(made, [c.before for c in changes if c.before])
+        if any("ferrule_recipes" in entry.hooks for change in changes for entry in change if entry):
+            parts.recipes = await configured_recipes(after.hooks, parts.context)
+        self._replace_provider(old)
+        await part.hooks.observe("ferrule_session_start", context=parts.context, source=_RELOAD)
+        return old
+
+    def _replace_tools(self, made: Mapping[str, Tool], entries: Sequence[Entry]) -> list[Closable]:
+        """Put tools where those of their names were, new ones behind; returns those that go."""
+        declared = {e.name for e in (*entries, *self._manager.usable()) if e.group == TOOL_GROUP}
+        stale = [
+            tool
+            for tool in self._parts.tools.values()
+            if any(_is_made_of(tool, entry, declared) for entry in entries)
+        ]
+        names = {tool.name for tool in stale}
+        kept: dict[str, Tool] = {}
+        for name, tool in self._parts.tools.items():
+            if name not in names:
+                kept[name] = tool
+            elif name in made:
+                kept[name] = made[name]
+        unused: list[Closable] = list(stale)
+        for name, tool in made.items():
+            if name in names:
+                continue
+            if name not in kept and (self._shares is None or self._shares(name)):
+                kept[name] = tool
+            else:
+                unused.append(tool)
+        self._parts.tools = kept
+        return unused
+
+    def _replace_provider(self, old: list[Closable]) -> None:
+        """Open the provider anew if it was taken away; the old one stays where that fails."""
+        parts = self._parts
+        if parts.provider not in old:
+            return
+        try:
+            parts.provider = self._plugins.provider
+        except FerruleError as error:
+            old.remove(parts.provider)
+            self._plugins.keep_provider(parts.provider)
+            parts.recorder.warning(f"the model provider goes on as it was: {error}")
+
+    async def _close(self, old: Sequence[Closable]) -> None:
+        """Close what is no longer used; one that fails or hangs keeps nobody waiting for long."""
+        for each in old:
+            try:
+                with anyio.move_on_after(_CLOSING_S), contained("a plugin that was replaced"):
+                    await each.aclose()
+            except FerruleError as error:
+                self._parts.recorder.warning(f"closing: {error}")
+
+
+def _changes(before: Iterable[Entry], after: Iterable[Entry]) -> list[Change]:
+    old = {(entry.group, entry.name): entry for entry in before}
+    new = {(entry.group, entry.name): entry for entry in after}
+    return [
+        Change(old.get(key), new.get(key))
+        for key in sorted({**old, **new})
+        if _code(old.get(key)) != _code(new.get(key))
+    ]
+
+
+def _code(entry: Entry | None) -> object:
+    """What stands for the code of an entry."""
+    return entry and (entry.distribution, entry.location, entry.target, own_stamp(entry))
+
+
+def _is_made_of(tool: Tool, entry: Entry, declared: Collection[str]) -> bool:
+    """Whether a tool is an entry's; what has no entry of its own is told by where its class is."""
+    if entry.group == TOOL_GROUP:
+        return entry.name == tool.name
+    offers = entry.group == HOOK_GROUP and "ferrule_tools" in entry.hooks
+    return offers and tool.name not in declared and is_of(entry.distribution, tool)
+
+
+def _in_words(change: Change) -> str:
+    """Say what happened to a distribution."""
+    before, after = change
+    if after is None:
+        entry = before
+        return "" if entry is None else f"{entry.distribution} {entry.version} is no longer used"
+    if before is None or before.distribution != after.distribution:
+        return f"{after.distribution} {after.version} is used from this turn on"
+    if before.version != after.version:
+        return (
+            f"{after.distribution} {after.version} is used from this turn on, in the place of "
+            f"{before.version}"
+        )
+    return f"{after.distribution} {after.version} has changed and was loaded anew"

@@ -1,0 +1,117 @@
+"""A plugin's checkout that is edited while a session lives."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ferrule import editions
+from ferrule.host import LocalHost
+from ferrule.index import build_index
+
+TOOL = """\
+from ferrule_hookspecs import Tool, ToolResult
+class Ticket(Tool):
+    '''File a ticket.'''
+    name = "ticket"
+    async def run(self, call, context):
+        return ToolResult({answer!r})
+"""
+GUARD = """\
+from ferrule_hookspecs import Verdict, hookimpl
+@hookimpl
+def ferrule_tool_before(call):
+    return Verdict.deny({reason!r}) if call.tool == "ticket" else None
+"""
+
+
+@dataclass
+class Checkout:
+    """A project with one package `acme_reload`, which tests edit."""
+
+    folder: Path
+
+    @property
+    def package(self) -> Path:
+        return self.folder / "src" / "acme_reload"
+
+    def declare(self, version: str = "1.0", **points: str) -> None:
+        """Say which entry points there are; `tools`, `plugins` … to `name = target`."""
+        lines = [f'[project]\nname = "acme-reload"\nversion = "{version}"']
+        for group, point in points.items():
+            name, _, target = point.partition("=")
+            lines.append(f'[project.entry-points."ferrule.{group}"]\n{name} = "{target}"')
+        (self.folder / "pyproject.toml").write_text("\n".join(lines) + "\n")
+
+    def write(self, name: str, text: str) -> None:
+        path = self.package / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def tool(self, answer: str) -> None:
+        self.write("tool.py", TOOL.format(answer=answer))
+
+    def guard(self, reason: str) -> None:
+        self.write("guard.py", GUARD.format(reason=reason))
+
+
+class SiteHost(LocalHost):
+    """A host to whose plugins those of one folder belong, beside the kernel's own of the tests."""
+
+    def read_index(self):
+        return build_index([str(self.home.parent / "site")], self.environ)
+
+
+@dataclass
+class Site:
+    """A folder into which a distribution with one guard is installed."""
+
+    folder: Path
+
+    def install(self, version: str, reason: str) -> None:
+        self.remove()
+        info = self.folder / f"acme_reload-{version}.dist-info"
+        info.mkdir(parents=True)
+        (self.folder / "acme_reload.py").write_text(
+            GUARD.format(reason=reason).replace("ticket", "note")
+        )
+        (info / "METADATA").write_text(f"Name: acme-reload\nVersion: {version}\n\n")
+        (info / "entry_points.txt").write_text("[ferrule.plugins]\nacme_guard = acme_reload\n")
+        (info / "RECORD").write_text("acme_reload.py,,\n")
+
+    def remove(self) -> None:
+        for path in self.folder.glob("*"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@pytest.fixture
+def site(bench, tmp_path):
+    """A site folder that the bench's sessions use."""
+    made = Site(tmp_path / "site")
+    made.folder.mkdir()
+    environ = {**bench.host.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    bench.host = SiteHost(bench.host.home, environ)
+    path = list(sys.path)
+    yield made
+    sys.path[:] = path
+    editions.forget("acme-reload")
+
+
+@pytest.fixture
+def checkout(bench, tmp_path):
+    """A checkout that the bench's sessions use; what was imported from it is forgotten."""
+    made = Checkout(tmp_path / "acme")
+    made.write("__init__.py", "")
+    made.declare(tools="ticket=acme_reload.tool:Ticket")
+    made.tool("one")
+    key = "FERRULE_DEV_PLUGIN"
+    bench.host.environ[key] = os.pathsep.join([bench.host.environ[key], str(made.folder)])
+    path = list(sys.path)
+    yield made
+    sys.path[:] = path
+    editions.forget("acme-reload")

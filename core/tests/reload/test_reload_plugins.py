@@ -1,0 +1,279 @@
+"""A plugin that changed on disk is taken up between the turns of a living session."""
+
+import gc
+import sys
+import weakref
+
+import anyio
+import pytest
+from kernel_plugins.speech import DONE, call, say
+
+
+def talk(bench, stage, *steps):
+    """Call the tool once a turn; before every turn but the first, take a step."""
+
+    async def script(session):
+        for count in range(len(steps) + 1):
+            if count:
+                steps[count - 1]()
+            stage.turns.extend([[call("ticket", id_=f"c{count}"), DONE], [*say("ok"), DONE]])
+            await bench.start(session)
+            await bench.until("turn/completed", count + 1)
+
+    bench.run(script)
+    return list(bench.outputs(stage).values())
+
+
+def warnings(bench):
+    return [params["message"] for params in bench.of("warning")]
+
+
+def test_an_edited_tool_answers_with_its_new_text_from_the_next_turn_on(bench, stage, checkout):
+    answers = talk(bench, stage, lambda: checkout.tool("two"), lambda: None)
+
+    assert answers == ["one", "two", "two"]
+    assert warnings(bench) == ["acme-reload 1.0 has changed and was loaded anew"]
+
+
+def test_a_new_version_is_named(bench, stage, checkout):
+    def upgrade():
+        checkout.tool("two")
+        checkout.declare("2.0", tools="ticket=acme_reload.tool:Ticket")
+
+    assert talk(bench, stage, upgrade) == ["one", "two"]
+    assert warnings(bench) == ["acme-reload 2.0 is used from this turn on, in the place of 1.0"]
+
+
+def test_edits_of_equal_size_in_the_same_second_are_all_seen(bench, stage, checkout):
+    steps = [lambda n=n: checkout.tool(f"{n:03}") for n in range(1, 6)]
+
+    assert talk(bench, stage, *steps) == ["one", "001", "002", "003", "004", "005"]
+
+
+def test_a_tool_that_is_gone_is_no_longer_offered(bench, stage, checkout):
+    def remove():
+        checkout.declare(plugins="acme_guard=acme_reload.guard")
+        checkout.guard("never")
+
+    answers = talk(bench, stage, remove)
+
+    assert answers[0] == "one"
+    assert answers[1] == "unsupported call: ticket"
+    assert "ticket" in [tool.name for tool in stage.requests[0].tools]
+    assert "ticket" not in [tool.name for tool in stage.requests[-1].tools]
+
+
+def test_a_broken_text_leaves_the_old_one_serving_and_is_told_once(bench, stage, checkout):
+    def breaks():
+        checkout.write("tool.py", "raise ValueError('half an edit')\n")
+
+    answers = talk(bench, stage, breaks, lambda: None, lambda: checkout.tool("two"))
+
+    assert answers == ["one", "one", "one", "two"]
+    broken, mended = warnings(bench)
+    assert "acme-reload 1.0" in broken
+    assert "goes on as it was: what is there now cannot be used" in broken
+    assert "half an edit" in broken
+    assert mended == "acme-reload 1.0 has changed and was loaded anew"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("FERRULE_RELOADABLE = False", "does not want it"),
+        ("FERRULE_RELOADABLE = 'it holds a licence'", "it holds a licence"),
+    ],
+)
+def test_what_cannot_be_replaced_says_so_and_goes_on(bench, stage, checkout, line, reason):
+    checkout.write("__init__.py", line + "\n")
+
+    answers = talk(bench, stage, lambda: checkout.tool("two"), lambda: None)
+
+    assert answers == ["one", "one", "one"]
+    (told,) = warnings(bench)
+    assert "goes on as it was: it cannot be replaced while Ferrule runs" in told
+    assert reason in told
+
+
+def test_a_guard_judges_through_every_change_of_its_text(bench, stage, checkout):
+    checkout.declare(plugins="acme_guard=acme_reload.guard", tools="ticket=acme_reload.tool:Ticket")
+    checkout.guard("first")
+
+    answers = talk(
+        bench,
+        stage,
+        lambda: checkout.guard("second"),
+        lambda: checkout.write("guard.py", "def broken(:\n"),
+        lambda: checkout.guard("third"),
+    )
+
+    reasons = ["first", "second", "second", "third"]
+    assert [reason in answer for reason, answer in zip(reasons, answers, strict=True)] == [True] * 4
+
+
+def note(bench, stage, *steps):
+    """Call the kernel's own tool `note` once a turn, as `talk` does; returns the answers."""
+
+    async def script(session):
+        for count in range(len(steps) + 1):
+            if count:
+                steps[count - 1]()
+            stage.turns.extend([[call("note", '{"text": "a"}', f"c{count}"), DONE]])
+            stage.turns.append([*say("ok"), DONE])
+            await bench.start(session)
+            await bench.until("turn/completed", count + 1)
+
+    bench.run(script, ephemeral=True)
+    return list(bench.outputs(stage).values())
+
+
+def test_an_installed_plugin_may_come_be_upgraded_and_go(bench, stage, site):
+    first, second, third, last = note(
+        bench,
+        stage,
+        lambda: site.install("1.0", "by one"),
+        lambda: site.install("2.0", "by two"),
+        site.remove,
+    )
+
+    assert first == last == "noted a"
+    assert "by one" in second
+    assert "by two" in third
+    assert warnings(bench) == [
+        "acme-reload 1.0 is used from this turn on",
+        "acme-reload 2.0 is used from this turn on, in the place of 1.0",
+        "acme-reload 2.0 is no longer used",
+    ]
+
+
+def test_a_guard_whose_files_are_gone_goes_on_judging(bench, stage, site):
+    site.install("1.0", "guarded")
+    bench.set_key("plugins.required", '["acme_guard"]')
+
+    first, second, third = note(bench, stage, site.remove, lambda: site.install("2.0", "again"))
+
+    assert "guarded" in first
+    assert "guarded" in second
+    assert "again" in third
+    gone, back = warnings(bench)
+    assert "it guards and its files are gone" in gone
+    assert back == "acme-reload 2.0 is used from this turn on, in the place of 1.0"
+
+
+def test_a_version_that_is_not_allowed_is_not_imported_and_its_guard_refuses(bench, stage, site):
+    site.install("1.0", "by one")
+    bench.set_key("plugins.required", '["acme_guard"]')
+    bench.set_key("plugins.allow", '["acme-reload==1.0", "kernel-plugins"]')
+
+    first, second = note(bench, stage, lambda: site.install("2.0", "by two"))
+
+    assert "by one" in first
+    assert "is required and cannot be used" in second
+    assert "by two" not in second
+
+
+def test_a_hook_that_keeps_something_of_a_session_is_told_of_the_change(bench, stage, checkout):
+    source = """\
+from ferrule_hookspecs import hookimpl
+from kernel_plugins import stage
+TEXT = {text!r}
+@hookimpl
+def ferrule_session_start(context, source):
+    stage.ran.append((TEXT, "start", source))
+@hookimpl
+def ferrule_session_end(context, reason):
+    stage.ran.append((TEXT, "end", reason))
+"""
+    checkout.declare(plugins="acme_hooks=acme_reload.hooks", tools="ticket=acme_reload.tool:Ticket")
+    checkout.write("hooks.py", source.format(text="old"))
+
+    talk(bench, stage, lambda: checkout.write("hooks.py", source.format(text="new")))
+
+    assert stage.ran == [
+        ("old", "start", "startup"),
+        ("old", "end", "reload"),
+        ("new", "start", "reload"),
+        ("new", "end", "closed"),
+    ]
+
+
+SLOW = """\
+import anyio
+from ferrule_hookspecs import Tool, ToolResult
+from kernel_plugins import stage
+class Ticket(Tool):
+    name = "ticket"
+    async def run(self, call, context):
+        begun = anyio.Event()
+        gate = anyio.Event()
+        stage.waiting.append((begun, gate))
+        begun.set()
+        await gate.wait()
+        from acme_reload.words import WORD
+        from . import more
+        import acme_reload.words as again
+        return ToolResult(f"{{WORD}} {{more.WORD}} {{again.WORD}} {text}")
+"""
+
+
+def test_a_call_in_flight_ends_on_what_it_began_with(bench, stage, checkout):
+    def write(text):
+        checkout.write("tool.py", SLOW.format(text=text))
+        checkout.write("words.py", f"WORD = {text!r}\n")
+        checkout.write("more.py", f"WORD = {text!r}\n")
+
+    write("old")
+    checkout.write("__init__.py", "from acme_reload import more, words\n")
+    ends = []
+
+    async def one(session, count):
+        stage.turns.extend([[call("ticket", id_=f"c{count}"), DONE]])
+        await bench.start(session)
+        with anyio.fail_after(120):
+            while len(stage.waiting) <= count:
+                await anyio.sleep(0.001)
+
+    async def main(kernel):
+        first = await kernel.threads.start(bench.options(kernel, ephemeral=True))
+        second = await kernel.threads.start(bench.options(kernel, ephemeral=True))
+        async with anyio.create_task_group() as group:
+            group.start_soon(bench.read, first)
+            group.start_soon(bench.read, second)
+            await one(first, 0)
+            write("new")
+            await one(second, 1)
+            stage.turns.extend([[*say("ok"), DONE], [*say("ok"), DONE]])
+            for _, gate in stage.waiting:
+                gate.set()
+            await bench.until("turn/completed", 2)
+            for request in stage.requests[-2:]:
+                ends.extend(i["output"] for i in request.input if i["type"].endswith("_output"))
+            await first.close()
+            await second.close()
+
+    bench.host.run(main)
+
+    assert sorted(ends) == ["new new new new", "old old old old"]
+
+
+def test_code_that_was_replaced_is_garbage(bench, stage, checkout):
+    held = []
+
+    def edit(number):
+        held.append(weakref.ref(sys.modules["acme_reload.tool"]))
+        checkout.tool(f"{number}")
+
+    steps = [lambda n=n: edit(n) for n in range(20)]
+
+    async def script(session):
+        for count, step in enumerate(steps):
+            stage.turns.extend([[call("ticket", id_=f"c{count}"), DONE], [*say("ok"), DONE]])
+            await bench.start(session)
+            await bench.until("turn/completed", count + 1)
+            step()
+        gc.collect()
+        assert [ref() is None for ref in held] == [True] * (len(steps) - 1) + [False]
+
+    bench.run(script)
+
+    assert list(bench.outputs(stage).values())[1:] == [str(number) for number in range(19)]
