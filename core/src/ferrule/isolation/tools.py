@@ -104,9 +104,7 @@ class IsolatedTools:
                     made.append(IsolatedTool(context, guest, entry.name, said))
         except (FerruleError, OSError, ValueError) as error:
             first, made = members[0], []
-            self._report(
-                f"{first.label} cannot run in a process of its own: {error}; {first.mend}"
-            )
+            self._report(f"{first.label} cannot run in a process of its own: {error}; {first.mend}")
         if guest is not None:
             used = {tool.name for tool in made}
             await guest.keep(used)
