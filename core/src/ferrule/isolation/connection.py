@@ -188,6 +188,8 @@ class Connection:
     def _listen(self, message: Message) -> None:
         try:
             self._desk.hear(text(message["tell"]), table(message.get("with")))
+        except FrameError:
+            raise
         except (OSError, ValueError, FerruleError) as error:
             raise FrameError(f"it told what cannot be: {error}") from None
 

@@ -1,0 +1,110 @@
+"""A process that ends, or that cannot be believed, costs the calls in flight and nothing else."""
+
+import json
+
+import anyio
+import pytest
+from kernel_plugins.speech import DONE, call, say
+
+from ferrule_testkit.processes import survivors
+
+TOOLS = {"trouble": "Trouble", "broken": "Broken", "unwilling": "Unwilling"}
+
+
+def get(what):
+    return "trouble", json.dumps({"what": what})
+
+
+@pytest.mark.parametrize(
+    ("trouble", "words"),
+    [
+        ("ending", 'it ended by itself (exit code 7); its last words: "the last straw"'),
+        ("crashing", "it was killed by SIGSEGV"),
+        ("garbage", "it sent what is no message"),
+        ("huge", "it sent what is no message, or too large a one"),
+        ("nobody", "it sent something else where a number belongs"),
+        ("forging", "it told clients 'turn/completed', which is not a tool's to tell"),
+    ],
+)
+def test_the_call_fails_in_words_and_the_next_one_starts_anew(stranger, trouble, words):
+    stranger.install("trouble", TOOLS)
+
+    bad, good = stranger.answers(get(trouble), get("fine"))
+
+    assert bad == f"its process was ended: {words}"
+    assert good == "fine"
+
+
+@pytest.mark.parametrize(
+    ("trouble", "words"),
+    [
+        ("leaving", "trouble failed: SystemExit: enough"),
+        ("large", "17.0 MiB are more than a tool in a process of its own can send"),
+        ("shapeless", "it sent something else where a"),
+    ],
+)
+def test_what_is_wrong_with_one_answer_ends_nothing(stranger, trouble, words):
+    stranger.install("trouble", TOOLS)
+
+    bad, good = stranger.answers(get(trouble), get("fine"))
+
+    assert words in bad
+    assert good == "fine"
+
+
+def test_a_process_that_keeps_ending_is_not_started_for_ever(stranger):
+    stranger.install("trouble", TOOLS)
+
+    *_, last = stranger.answers(*[get("ending")] * 5)
+
+    assert "ended 4 times in this session, and is not started again" in last
+
+
+def test_tools_that_fail_or_are_off_are_left_out_and_the_others_work(stranger):
+    stranger.install("trouble", TOOLS)
+
+    (answer,) = stranger.answers(get("fine"))
+
+    offered = {tool.name for tool in stranger.stage.requests[0].tools}
+    assert answer == "fine"
+    assert offered.isdisjoint({"broken", "unwilling"})
+    (warning,) = [text for text in stranger.warnings if "broken" in text]
+    assert "cannot be made: RuntimeError: it is broken" in warning
+
+
+@pytest.mark.parametrize("trouble", ["gentle", "stubborn"])
+def test_an_interrupted_call_is_cancelled_and_one_that_does_not_react_is_killed(
+    stranger, bench, stage, tmp_path, monkeypatch, trouble
+):
+    monkeypatch.setattr("ferrule.isolation.connection._GRACE_S", 5.0 if trouble == "gentle" else 0)
+    stranger.install("trouble", TOOLS)
+    stage.turns.append([call(*get(trouble)), DONE])
+    stage.turns.append([call(*get("fine"), "c2"), DONE])
+    stage.turns.append([*say("ok"), DONE])
+
+    async def script(session):
+        await bench.start(session)
+        with anyio.fail_after(120):
+            while not (tmp_path / "began").exists():
+                await anyio.sleep(0.01)
+        await bench.perform(session, "turn/interrupt", turnId="")
+        await bench.until("turn/completed")
+        await bench.start(session)
+        await bench.until("turn/completed", 2)
+
+    bench.run(script)
+
+    assert bench.of("turn/completed")[0]["turn"]["status"] == "interrupted"
+    assert bench.outputs(stage)["c2"] == "fine"
+    assert (tmp_path / "ended").exists() is (trouble == "gentle")
+
+
+def test_nothing_of_it_outlives_the_session(stranger, bench):
+    bench.host.environ["LEFT_BEHIND"] = marker = f"in {bench.folder}"
+    manifest = '[capabilities]\nenvironment = ["LEFT_BEHIND"]'
+    stranger.install("trouble", TOOLS, manifest=manifest)
+
+    (answer,) = stranger.answers(get("forking"))
+
+    assert answer == "forked"
+    assert survivors(f"LEFT_BEHIND={marker}") == {}
