@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _WISH: Final = re.compile(
-    r"(?P<who>[A-Za-z0-9][\w.-]*)(?:==|\s+)(?P<version>\d[\w.]*)\s+depends\s+on\s+"
-    r"(?P<part>ferrule-?[a-z-]*)(?:\[[^\]]*\])?\s*(?P<range>(?:[<>=!~]=?\s*[\w.*]+\s*(?:,|and(?=\s*[<>=!~]))?\s*)+)"
+    r"(?P<who>[A-Za-z0-9][\w.-]*?)(?:(?:==|\s+)(?P<version>\d[\w.]*))?\s+depends?\s+on\s+"
+    r"(?P<part>ferrule-?[a-z-]*)(?:\[[^\]]*\])?"
+    r"\s*(?P<range>(?:[<>=!~]=?\s*[\w.*]+\s*(?:,|and(?=\s*[<>=!~]))?\s*)+)"
 )
 
 
@@ -28,7 +29,7 @@ def conflict_in_words(told: str, installed: Mapping[str, str]) -> str:
         wish = match["range"].replace("and", ",").replace(" ", "").rstrip(",")
         if version is None or _fits(version, wish):
             continue
-        who = f"{match['who']} {match['version']}"
+        who = " ".join(filter(None, (match["who"], match["version"])))
         side = (
             "upgrade Ferrule (how, says: ferrule update-check)"
             if _is_host_old(version, wish)

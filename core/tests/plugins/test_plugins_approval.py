@@ -1,0 +1,232 @@
+"""`ferrule plugins trust`: what an approval covers, and what becomes of what changed since."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import anyio
+import pytest
+from typer.testing import CliRunner
+
+from ferrule.commands import plugin_decisions, plugins
+from ferrule_hookspecs.errors import FerruleError
+
+JUDGE = "@hookimpl\ndef ferrule_tool_before(call):\n    return Verdict.allow()\n"
+LISTEN = "@hookimpl\ndef ferrule_turn_start(turn):\n    pass\n"
+
+
+@pytest.fixture
+def trust(site, monkeypatch):
+    """Run `ferrule plugins trust NAME` on the test's site folder, with options and an answer."""
+
+    def trust(*words: str, answer: str = "", config: dict[str, object] | None = None) -> str:
+        monkeypatch.setattr(plugin_decisions, "load_index", lambda environ: site.index())
+        host = SimpleNamespace(
+            environ=site.environ, config=lambda request: SimpleNamespace(values=config or {})
+        )
+        result = CliRunner().invoke(
+            plugins.app, ["trust", *words], obj=host, input=answer, catch_exceptions=False
+        )
+        assert result.exit_code == 0
+        return result.output
+
+    return trust
+
+
+def standing(site, config=None):
+    (found,) = site.manager(config).standings
+    return found
+
+
+def test_an_approval_says_what_it_is_of_and_is_kept_with_the_hooks_that_are_served(site, trust):
+    site.add_hooks("guard", JUDGE)
+
+    told = trust("guard", "--yes")
+
+    (entry,) = site.index().all_entries()
+    assert "acme-guard 1.0 by Acme Corp" in told
+    assert f"An approval covers this version and its contents, {entry.record_hash}." in told
+    assert "Nobody has approved it yet." in told
+    assert entry.approval.hooks == ("ferrule_tool_before",)
+    assert (site.root / "home" / "approved-plugins.json").stat().st_mode & 0o777 == 0o600
+    assert "You approved it on 2" in trust("guard", "--yes")
+
+
+def test_nobody_is_asked_where_nobody_can_answer(site, trust):
+    site.add_hooks("guard", JUDGE)
+    with pytest.raises(FerruleError, match="say it with --yes"):
+        trust("guard")
+    (entry,) = site.index().all_entries()
+    assert entry.approval is None
+
+
+def test_r08_a_new_version_is_not_used_until_it_is_approved(site, trust):
+    site.add_hooks("guard", JUDGE)
+    trust("guard", "--yes")
+    assert standing(site).state == "active"
+
+    site.add_hooks("guard", JUDGE, version="1.1")
+
+    found = standing(site)
+    assert found.state == "untrusted"
+    assert found.reason.startswith("changed since you approved it on 2")
+    assert "version was 1.0, is 1.1; look: ferrule plugins show acme-guard" in found.reason
+    trust("acme-guard", "--yes")
+    assert standing(site).state == "active"
+
+
+def test_r08_other_contents_in_the_same_version_are_a_change(site, trust):
+    site.add_hooks("guard", JUDGE)
+    trust("guard", "--yes")
+    site.add_hooks("guard", f"{JUDGE}# otherwise\n")
+    assert "contents differ in the same version" in standing(site).reason
+
+
+def test_r08_a_file_edited_or_added_beside_approved_code_is_a_change(site, trust):
+    site.add("acme-p", {"ferrule.plugins:p": "acme_p"}, {"acme_p/__init__.py": "x = 1\n"})
+    trust("p", "--yes")
+
+    (site.folder / "acme_p" / "json.py").write_text("")
+    assert "edited after installation: acme_p/json.py" in standing(site).reason
+    (site.folder / "acme_p" / "json.py").unlink()
+    assert standing(site).state == "active"
+    (site.folder / "acme_p" / "__init__.py").write_text("x = 2\n")
+    assert "edited after installation: acme_p/__init__.py" in standing(site).reason
+    with pytest.raises(FerruleError, match="approved is what was installed"):
+        trust("p", "--yes")
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", "null", '{"format": 9}', '{"format": 1, "approved": {"acme-guard": {}}}']
+)
+def test_r08_approvals_that_cannot_be_read_count_as_changed_and_not_as_new(site, trust, text):
+    site.add_hooks("guard", JUDGE)
+    file = site.root / "home" / "approved-plugins.json"
+    file.parent.mkdir()
+    file.write_text(text)
+
+    found = standing(site)
+
+    assert found.state == "untrusted"
+    assert f"{file} says what you approved and cannot be read" in found.reason
+    with pytest.raises(FerruleError, match="mend the file, or remove it"):
+        trust("guard", "--yes")
+    assert file.read_text() == text
+
+
+def test_an_approval_of_a_checkout_covers_its_place_and_not_its_contents(
+    site, trust, tmp_path, monkeypatch
+):
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    monkeypatch.syspath_prepend(str(checkout))
+    info = site.add_hooks("guard", JUDGE)
+    (site.folder / "acme_hooks_guard.py").rename(checkout / "acme_hooks_guard.py")
+    url = f'{{"url": "{checkout.as_uri()}", "dir_info": {{"editable": true}}}}'
+    (info / "direct_url.json").write_text(url)
+
+    told = trust("guard", "--yes")
+
+    assert f"An approval covers the place {checkout} and not its contents" in told
+    with (checkout / "acme_hooks_guard.py").open("a") as file:
+        file.write("# more\n")
+    assert standing(site).state == "active"
+    (info / "direct_url.json").unlink()
+    site.index().path.unlink()
+    assert "it is installed, it was from the checkout" in standing(site).reason
+
+
+def test_r02_with_require_trust_nothing_of_others_is_imported_before_it_is_approved(
+    site, trust, tmp_path
+):
+    ran = tmp_path / "ran"
+    site.add_hooks("note", f"open({str(ran)!r}, 'a').close()\n")
+    config = {"plugins": {"require_trust": True}}
+
+    found = standing(site, config)
+
+    assert found.state == "untrusted"
+    assert "plugins.require_trust is set and nobody approved acme-note" in found.reason
+    assert "ferrule plugins trust acme-note" in site.reports[0]
+    assert not ran.exists()
+    trust("note", "--yes", config=config)
+    assert standing(site, config).state == "active"
+
+
+def test_r10_a_hash_in_the_list_of_allowed_plugins_approves_what_it_names(site):
+    site.add_hooks("note", LISTEN)
+    (entry,) = site.index().all_entries()
+    pin = {"name": "acme-note", "hash": entry.record_hash}
+    assert standing(site, {"plugins": {"require_trust": True, "allow": [pin]}}).state == "active"
+    unpinned = {"plugins": {"require_trust": True, "allow": ["acme-note"]}}
+    assert standing(site, unpinned).state == "untrusted"
+
+
+def verdicts(manager):
+    return anyio.run(lambda: manager.hooks.assess("ferrule_tool_before", call=None, turn=None))
+
+
+def test_r06_what_an_approved_guard_judged_is_refused_once_it_changed(site, trust):
+    site.add_hooks("guard", JUDGE)
+    trust("guard", "--yes")
+    site.add_hooks("guard", LISTEN, version="1.1")
+
+    manager = site.manager()
+
+    assert "it is untrusted: changed since you approved it" in site.reports[0]
+    (verdict,) = verdicts(manager).values()
+    assert verdict.decision == "deny"
+    assert "guards and cannot be used: changed since you approved it" in verdict.reason
+
+
+def test_r06_a_listener_that_changed_leaves_no_gap(site, trust):
+    site.add_hooks("note", LISTEN)
+    trust("note", "--yes")
+    site.add_hooks("note", LISTEN, version="1.1")
+    manager = site.manager()
+    assert standing(site).state == "untrusted"
+    assert verdicts(manager) == {}
+
+
+def add_declared_guard(site, source: str = JUDGE, **options):
+    module = "acme_declared/__init__.py"
+    files = {module: f"from ferrule_hookspecs import Verdict, hookimpl\n{source}"}
+    files["acme_declared/ferrule.toml"] = "guards = true\n"
+    site.add("acme-declared", {"ferrule.plugins:declared": "acme_declared"}, files, **options)
+
+
+@pytest.mark.parametrize(
+    ("plugins", "source", "requires", "is_denied"),
+    [
+        ({"allow": []}, JUDGE, "", True),
+        ({"require_trust": True}, JUDGE, "", True),
+        ({}, "raise ImportError('gone')", "", True),
+        ({}, JUDGE, ">=9", True),
+        ({}, JUDGE, "", False),
+        ({"disabled": ["declared"]}, JUDGE, "", False),
+        ({"block": ["acme-declared"]}, JUDGE, "", False),
+        ({"block": ["acme-declared"], "required": ["declared"]}, JUDGE, "", True),
+    ],
+    ids=str,
+)
+def test_r06_a_gap_denies_and_a_decision_does_not(site, plugins, source, requires, is_denied):
+    site.add_contract("1.0")
+    add_declared_guard(site, source, requires=requires)
+    found = verdicts(site.manager({"plugins": plugins}))
+    assert is_denied == any(verdict.decision == "deny" for verdict in found.values())
+
+
+def test_r06_a_guard_that_lost_its_name_denies_beside_the_plugin_that_has_it(site):
+    site.add("zeta", {"ferrule.plugins:declared": "acme_zeta"}, {"acme_zeta.py": "x = 1\n"})
+    site.index()
+    add_declared_guard(site)
+
+    found = verdicts(site.manager())
+
+    assert [verdict.decision for verdict in found.values()] == ["deny"]
+    assert "belongs to zeta" in next(iter(found.values())).reason
+
+
+def test_r06_safe_mode_is_a_decision(site):
+    add_declared_guard(site)
+    assert verdicts(site.manager(FERRULE_SAFE_MODE="1")) == {}

@@ -1,0 +1,86 @@
+"""R20: plugins beside a Ferrule that came by `uv tool` or pipx, from real wheels of all parts."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+SET = "ferrule-core[lean,commands]"
+
+
+def call(*command, environ):
+    done = subprocess.run(
+        [*map(str, command)], capture_output=True, text=True, env=environ, check=False
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture
+def environ(tmp_path):
+    """Installers that know nothing of this machine but its package index."""
+    if shutil.which("uv") is None:
+        pytest.skip("uv is not installed")
+    return os.environ | {
+        "HOME": str(tmp_path / "home"),
+        "FERRULE_HOME": str(tmp_path / "ferrule"),
+        "UV_TOOL_DIR": str(tmp_path / "tools"),
+        "UV_TOOL_BIN_DIR": str(tmp_path / "bin"),
+        "PIPX_HOME": str(tmp_path / "pipx"),
+        "PIPX_BIN_DIR": str(tmp_path / "bin"),
+        "PIPX_MAN_DIR": str(tmp_path / "man"),
+        "PIPX_DEFAULT_PYTHON": sys.executable,
+    }
+
+
+@pytest.fixture(params=["uv tool", "pipx"])
+def install(request, wheels, environ):
+    """Install Ferrule anew by one of the installers, as a user does who upgrades by force."""
+    if request.param == "uv tool":
+        command = ["uv", "tool", "install", "-q", "--force", "--find-links", wheels, SET]
+    else:
+        pipx = ["uv", "tool", "run", "-q", "pipx"]
+        command = [*pipx, "install", "--force", "--pip-args", f"--find-links {wheels}", SET]
+
+    def install():
+        call(*command, environ=environ)
+
+    install.tool = request.param
+    return install
+
+
+def test_r20_a_tool_keeps_its_plugins_over_an_upgrade_and_gets_them_back_when_made_anew(
+    install, wheels, environ, tmp_path
+):
+    install()
+    ferrule = tmp_path / "bin" / "ferrule"
+
+    def listed():
+        return call(ferrule, "plugins", "list", environ=environ)
+
+    told = call(ferrule, "plugins", "add", "acme-ticket", "--find-links", wheels, environ=environ)
+    assert "offers the model the tool 'acme_ticket'" in told
+    assert "acme-ticket 1.0.0" in listed()
+
+    if install.tool == "uv tool":
+        call("uv", "tool", "upgrade", "--reinstall", "ferrule-core", environ=environ)
+        assert "acme-ticket 1.0.0" in listed()
+    install()
+    assert "acme-ticket" not in listed()
+    assert "restored: acme-ticket" in call(ferrule, "plugins", "sync", environ=environ)
+    assert "acme-ticket 1.0.0" in listed()
+
+    call(ferrule, "plugins", "remove", "acme-ticket", environ=environ)
+    assert "acme-ticket" not in listed()
+    refused = subprocess.run(
+        [ferrule, "plugins", "remove", "--yes", "ferrule-shell"],
+        capture_output=True,
+        text=True,
+        env=environ,
+        check=False,
+    )
+    assert refused.returncode == 1
+    assert "ferrule plugins disable ferrule-shell" in refused.stderr
