@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import anyio
 import uvicorn
 
+from ferrule_gate.http_socket import HttpSocket
+
 if TYPE_CHECKING:
     import asyncio
     import socket
@@ -31,11 +33,11 @@ class WebServer(uvicorn.Server):
         protocol: Callable[..., asyncio.Protocol] | None = None,
         most_sockets: int | None = None,
     ) -> None:
-        """Serve an application, by the library's own protocol where none is given."""
+        """Serve an application, by a plain `HttpSocket` where no protocol is given."""
         super().__init__(
             uvicorn.Config(
                 app,
-                http="h11" if protocol is None else cast("type[asyncio.Protocol]", protocol),
+                http=cast("type[asyncio.Protocol]", protocol or HttpSocket),
                 ws="none",
                 lifespan="off",
                 interface="asgi3",

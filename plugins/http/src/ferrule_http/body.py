@@ -6,12 +6,14 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
-from starlette.requests import ClientDisconnect
+
+from ferrule_gate.http_socket import SECOND_LOOK_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from starlette.requests import Request
+    from starlette.types import Message
 
     from ferrule_gate.limits import Limits
 
@@ -40,12 +42,12 @@ class BodyReader:
         if not announced.isdecimal() or len(announced) > 18 or int(announced) > self._limit:
             raise self._too_large()
         body = bytearray()
-        chunks = aiter(request.stream())
+        has_more = True
         try:
-            while True:
-                chunk = await self._next(chunks)
-                if chunk is None:
-                    break
+            while has_more:
+                part = await self._next(request)
+                chunk: bytes = part.get("body", b"")
+                has_more = part.get("more_body", False)
                 body += chunk
                 self._left -= len(chunk)
                 if len(body) > self._limit:
@@ -56,14 +58,14 @@ class BodyReader:
         finally:
             self._left += len(body)
 
-    async def _next(self, chunks: AsyncIterator[bytes]) -> bytes | None:
-        try:
-            with anyio.fail_after(self._pause_s):
-                return await anext(chunks, None)
-        except TimeoutError:
-            raise BodyError(408, "The message did not come.\n") from None
-        except ClientDisconnect:
-            raise BodyError(400, "The message broke off.\n") from None
+    async def _next(self, request: Request) -> Message:
+        for wait_s in (self._pause_s, SECOND_LOOK_S):
+            with anyio.move_on_after(wait_s):
+                part = await request.receive()
+                if part["type"] == "http.disconnect":
+                    raise BodyError(400, "The message broke off.\n")
+                return part
+        raise BodyError(408, "The message did not come.\n")
 
     def _too_large(self) -> BodyError:
         return BodyError(413, f"A message may have at most {self._limit} bytes.\n")

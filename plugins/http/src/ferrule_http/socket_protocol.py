@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from ferrule_gate.http_socket import SECOND_LOOK_S, HttpSocket
 
 if TYPE_CHECKING:
     import asyncio
@@ -24,8 +24,8 @@ class Sockets:
         self.request_timeout_s = limits.handshake_timeout_s
 
 
-class SocketProtocol(H11Protocol):
-    """The library's, which hangs up on sockets beyond the limit and on requests that never come."""
+class SocketProtocol(HttpSocket):
+    """One that hangs up on sockets beyond the limit and on requests that never come."""
 
     def __init__(self, sockets: Sockets, *args: Any, **options: Any) -> None:  # noqa: ANN401 -- the library's
         super().__init__(*args, **options)
@@ -62,12 +62,15 @@ class SocketProtocol(H11Protocol):
     def _expect_request(self) -> None:
         if self._deadline is None:
             wait_s = self._sockets.request_timeout_s
-            self._deadline = self.loop.call_later(wait_s, self._hang_up)
+            self._deadline = self.loop.call_later(wait_s, self._look_again)
 
     def _expect_nothing(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+    def _look_again(self) -> None:
+        self._deadline = self.loop.call_later(SECOND_LOOK_S, self._hang_up)
 
     def _hang_up(self) -> None:
         self._deadline = None
