@@ -13,7 +13,7 @@ import random
 import re
 import time
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from itertools import count
 
 import pytest
@@ -41,6 +41,7 @@ TABLES = "\n".join(
     f"[transports.{name}]\nmax_message_bytes = {LIMIT}\nconnections_per_second = 10000"
     for name in ("websocket", "unix", "http")
 )
+TABLES += "\nrequests_per_second = 10000"  # of http, which comes last; a fast machine sends more
 POLICIES = [{"type": "readOnly"}, {"type": "workspaceWrite"}, {"type": "dangerFullAccess"}]
 CAPABILITIES = {"experimentalApi": True}
 
@@ -201,13 +202,16 @@ def serving(home, transport, folder):
     neighbour = f"unix://{folder}/n" if transport == "stdio" else None
     fuzzed = LISTEN[transport].format(folder)
     listen = [fuzzed, neighbour] if neighbour else [fuzzed]
-    with AppServerProcess(home, *listen) as server:
+    with AppServerProcess(home, *listen) as server, ExitStack() as stack:
         url = neighbour or server.urls[SCHEME.get(transport, transport)]
 
-        def connect():
-            return StdioWire(server.process) if transport == "stdio" else wire_to(url)
+        def connect_neighbour():
+            return stack.enter_context(closing(wire_to(url)))
 
-        yield server, connect, lambda: wire_to(url)
+        def connect():
+            return StdioWire(server.process) if transport == "stdio" else connect_neighbour()
+
+        yield server, connect, connect_neighbour
 
 
 def learn(fuzzer, talk, since):
@@ -249,7 +253,7 @@ class Attack:
         if sent.is_long:
             self._send_too_much(sent)
         elif not self._talk.send(sent):
-            self.faults.append(f"the connection was lost at {sent.raw[:500]}")
+            self.faults.append(f"refused ({self._talk.wire.trouble}): {sent.raw[:500]}")
             self._begin_again()
         while self._talk.take():
             pass
