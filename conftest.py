@@ -1,6 +1,8 @@
 """Options of the whole test suite."""
 
+import gc
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="slow: give --run-slow"))
         if "root" in item.keywords and os.geteuid() != 0:
             item.add_marker(pytest.mark.skip(reason="needs to be root"))
+
+
+def pytest_runtest_teardown() -> None:
+    """Have what a failed test left open be found now, and be its own fault.
+
+    Its traceback, which is kept until the next test, keeps all that; it would be found in the
+    course of that one, or of any other.
+    """
+    if sys.__dict__.pop("last_value", None) is not None:
+        sys.__dict__.pop("last_traceback", None)
+        gc.collect()
 
 
 def pytest_pycollect_makemodule(module_path: Path) -> None:
