@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextlib import closing
 
 import pytest
 
@@ -65,9 +66,9 @@ def test_what_is_written_to_a_client_does_not_wait_for_more():
 
         async with await asyncio.start_server(connected, sock=listener):
             reader, writer = await asyncio.open_connection(place.host, place.port)
-            await reader.read()
-            writer.close()
-            return await waits
+            with closing(writer):
+                await reader.read()
+                return await waits
 
     assert not asyncio.run(serve())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import AsyncExitStack
 
 import anyio
 import pytest
@@ -269,12 +270,12 @@ async def until_closed(stream):
 
 
 async def test_sockets_are_bounded(serve):
-    async with serve(max_connections=1) as served:
-        silent = [await anyio.connect_tcp("127.0.0.1", served.port) for _ in range(69)]
+    async with serve(max_connections=1) as served, AsyncExitStack() as silent:
+        for _ in range(69):
+            last = await anyio.connect_tcp("127.0.0.1", served.port)
+            await silent.enter_async_context(last)
         with anyio.fail_after(120):
-            await until_closed(silent[-1])
-        for stream in silent:
-            await stream.aclose()
+            await until_closed(last)
 
 
 async def test_refusals_are_sentences(serve):

@@ -107,9 +107,27 @@ async def answered(reader):
     return b"connection: close" not in head
 
 
+@contextlib.asynccontextmanager
+async def opened(served, chance):
+    """A bare socket; its end is rude now and then."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
+    try:
+        yield reader, writer
+    finally:
+        if chance.random() < 0.5:
+            writer.transport.abort()
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+
+
 async def one_socket(served, chance, secret, budget):
     """Ask for nonsense until something ends it; returns how much was asked for."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
+    async with opened(served, chance) as (reader, writer):
+        return await nonsense(reader, writer, chance, secret, budget)
+
+
+async def nonsense(reader, writer, chance, secret, budget):
     said = 0
     is_open = True
     while is_open and said < budget and chance.random() < 0.9:
@@ -125,11 +143,6 @@ async def one_socket(served, chance, secret, budget):
             writer.write_eof()
             with anyio.move_on_after(0.2):
                 await answered(reader)
-    if chance.random() < 0.5:
-        writer.transport.abort()
-    writer.close()
-    with contextlib.suppress(OSError):
-        await writer.wait_closed()
     return said
 
 
@@ -184,9 +197,11 @@ async def test_readers_that_drop_leave_nothing(serve):
             head = (
                 f"GET /events HTTP/1.1\r\nHost: localhost\r\nFerrule-Connection: {secret}\r\n\r\n"
             )
-            await say(writer, head.encode())
-            writer.transport.abort()
-            writer.close()
+            try:
+                await say(writer, head.encode())
+            finally:
+                writer.transport.abort()
+                writer.close()
         with anyio.fail_after(120):
             while len(asyncio.all_tasks()) > tasks:
                 await anyio.sleep(0.01)

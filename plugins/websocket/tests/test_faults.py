@@ -142,6 +142,13 @@ async def hang_up(writer, *, rudely):
 async def one_connection(served, chance, budget):
     """Say nonsense until something ends it; returns how much was said."""
     reader, writer = await opened(served)
+    try:
+        return await nonsense(reader, writer, chance, budget)
+    finally:
+        await hang_up(writer, rudely=chance.random() < 0.5)
+
+
+async def nonsense(reader, writer, chance, budget):
     said = 1
     if chance.random() < 0.1:
         await say(writer, handshakes(chance))
@@ -155,7 +162,6 @@ async def one_connection(served, chance, budget):
         if writer.can_write_eof():
             writer.write_eof()
         await reader.read()
-    await hang_up(writer, rudely=chance.random() < 0.5)
     return said + 1
 
 

@@ -153,9 +153,10 @@ def test_an_earlier_client_is_served(case, recorded, prepared, members, ferrule)
     async def replay(workspace: Path, environ: dict[str, str]) -> list[str]:
         client = Client(case.with_suffix(""), [str(ferrule), "app-server"], workspace, environ)
         await client.start()
-        complaints = [each for step in steps for each in await client.step(step, members)]
-        await client.stop()
-        return complaints
+        try:
+            return [each for step in steps for each in await client.step(step, members)]
+        finally:
+            await client.stop()
 
     with prepared(case.stem) as (workspace, environ):
         assert asyncio.run(replay(workspace, environ)) == []

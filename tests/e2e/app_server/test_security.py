@@ -8,6 +8,7 @@ import shutil
 import socket
 import time
 from base64 import b64decode
+from contextlib import ExitStack, closing
 from itertools import count
 from urllib.parse import urlsplit
 
@@ -39,7 +40,10 @@ class Client:
         self._checker = FrameChecker()
         info = {"name": "tester", "version": "1"}
         capabilities = {"experimentalApi": True, **capabilities}
-        self.call("initialize", {"clientInfo": info, "capabilities": capabilities})
+        with ExitStack() as stack:
+            stack.callback(self.close)
+            self.call("initialize", {"clientInfo": info, "capabilities": capabilities})
+            stack.pop_all()
 
     def call(self, method, params):
         number = next(self._numbers)
@@ -90,17 +94,15 @@ class Client:
 @pytest.fixture
 def served(ferrule_home, socket_folder):
     """A server on a unix socket; makes clients of it."""
-    clients = []
     with AppServerProcess(ferrule_home, f"unix://{socket_folder}/s") as server:
+        with ExitStack() as clients:
 
-        def connect(**capabilities):
-            clients.append(Client(server.urls["unix"], **capabilities))
-            return clients[-1]
+            def connect(**capabilities):
+                client = Client(server.urls["unix"], **capabilities)
+                return clients.enter_context(closing(client))
 
-        connect.server = server
-        yield connect
-        for client in clients:
-            client.close()
+            connect.server = server
+            yield connect
         assert "Traceback" not in server.stderr
 
 
@@ -231,7 +233,8 @@ def answer_to(url, head, path="/"):
     with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as link:
         lines = [f"GET {path} HTTP/1.1", *head, "Connection: close", "", ""]
         link.sendall("\r\n".join(lines).encode())
-        return int(link.makefile("rb").readline().split()[1])
+        with link.makefile("rb") as answer:
+            return int(answer.readline().split()[1])
 
 
 UPGRADE = [
@@ -300,13 +303,12 @@ class TestDoors:
     def test_a_connection_of_http_cannot_be_guessed(self, ferrule_home):
         with AppServerProcess(ferrule_home, "http://127.0.0.1:0") as server:
             place = urlsplit(server.urls["http"]).netloc
-            link = http.client.HTTPConnection(place, timeout=PATIENCE_S)
-            for secret in ("", "1", "0" * 43, "../", "\xff"):
-                link.request("POST", "/rpc", b"{}", {"Ferrule-Connection": secret})
-                answer = link.getresponse()
-                answer.read()
-                assert answer.status in (400, 404)
-            link.close()
+            with closing(http.client.HTTPConnection(place, timeout=PATIENCE_S)) as link:
+                for secret in ("", "1", "0" * 43, "../", "\xff"):
+                    link.request("POST", "/rpc", b"{}", {"Ferrule-Connection": secret})
+                    with link.getresponse() as answer:
+                        answer.read()
+                    assert answer.status in (400, 404)
 
 
 class TestSecrets:
@@ -321,8 +323,10 @@ class TestSecrets:
             f'[mcp_servers.near]\ncommand = "true"\nenabled = false\n'
             f'env = {{ API_TOKEN = "{SECRET}" }}\n',
         )
-        with AppServerProcess(ferrule_home, f"unix://{socket_folder}/s") as server:
-            client = Client(server.urls["unix"])
+        with (
+            AppServerProcess(ferrule_home, f"unix://{socket_folder}/s") as server,
+            closing(Client(server.urls["unix"])) as client,
+        ):
             client.call("account/login/start", {"type": "apiKey", "apiKey": SECRET})
             for method, params in (
                 ("config/read", {"includeLayers": True}),
@@ -345,7 +349,6 @@ class TestSecrets:
                 except Refused:
                     continue
             told = json.dumps(client.frames)
-            client.close()
             assert SECRET not in told
             assert API_KEY not in told
             assert SECRET not in server.stderr
@@ -457,9 +460,9 @@ class TestRequirements:
         apart = ["unshare", "-m", "sh", "-c", mount, "sh"]
         object.__setattr__(ferrule_home, "command", lambda words: [*apart, *plain(words)])
         with AppServerProcess(ferrule_home, f"unix://{socket_folder}/s") as server:
-            client = Client(server.urls["unix"])
-            yield client, Client(server.urls["unix"])
-            client.close()
+            url = server.urls["unix"]
+            with closing(Client(url)) as client, closing(Client(url)) as other:
+                yield client, other
 
     def test_no_door_leads_around_them(self, governed, ferrule_home, model_server):
         client, other = governed

@@ -11,6 +11,7 @@ import queue
 import subprocess
 import threading
 import warnings
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -148,10 +149,14 @@ class Client:
 
     def close(self) -> None:
         """Leave, as a client does, and see the server end."""
-        self.process.stdin.close()
-        self.process.wait(timeout=PATIENCE_S)
-        self._reader.join()
-        self.process.stdout.close()
+        try:
+            self.process.stdin.close()
+            self.process.wait(timeout=PATIENCE_S)
+        finally:
+            self.process.kill()
+            self.process.wait()
+            self._reader.join()
+            self.process.stdout.close()
 
 
 @pytest.fixture(scope="session")
@@ -166,17 +171,14 @@ def published():
 @pytest.fixture
 def connect(ferrule_home, published):
     """Start a server with a client; options of the command line are passed on."""
-    clients: list[Client] = []
+    with ExitStack() as clients:
 
-    def start(*options: str) -> Client:
-        command = ferrule_home.command(["app-server", *options])
-        client = Client(command, ferrule_home.workspace, ferrule_home.environ, published)
-        clients.append(client)
-        return client
+        def start(*options: str) -> Client:
+            command = ferrule_home.command(["app-server", *options])
+            client = Client(command, ferrule_home.workspace, ferrule_home.environ, published)
+            return clients.enter_context(closing(client))
 
-    yield start
-    for client in clients:
-        client.close()
+        yield start
 
 
 @pytest.fixture
