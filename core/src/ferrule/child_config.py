@@ -52,6 +52,11 @@ class ChildConfig:
         """Everything that was read for the parent."""
         return self.parent.layers
 
+    @property
+    def secrets(self) -> Sequence[tuple[str, ...]]:
+        """What is never shown, as the parent knows it."""
+        return self.parent.secrets
+
     def get(self, key: str, default: object = None) -> object:
         """Return a value by dotted key."""
         from ferrule.config.provenance import key_path

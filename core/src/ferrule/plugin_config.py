@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ferrule.config.check import suggestion
 from ferrule.config.provenance import placed
-from ferrule.config.tables import KeyPath, Table, is_table, join_key, table_at
+from ferrule.config.tables import MISSING, KeyPath, Table, is_table, join_key, table_at
 from ferrule.settings_declaration import SETTINGS_PATH, Declaration, declaration_of
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.slots import SETTINGS_GROUP
@@ -72,17 +72,15 @@ def project_keys(index: Index) -> frozenset[KeyPath]:
     return frozenset(key for each in declared if each is not None for key in each.project_keys())
 
 
-def masked(values: Mapping[str, object], secrets: Sequence[KeyPath]) -> Table:
-    """Copy values with a word in the place of every secret."""
-    shown = dict(values)
-    for key in {path[0] for path in secrets} & shown.keys():
-        inner = [path[1:] for path in secrets if path[0] == key]
-        value = shown[key]
-        if () in inner:
-            shown[key] = "(set)"
-        elif is_table(value):
-            shown[key] = masked(value, inner)
-    return shown
+def masked(value: object, path: KeyPath, secrets: Sequence[KeyPath]) -> object:
+    """Return a value with a word in the place of every secret in it."""
+    if value is MISSING or not secrets:
+        return value
+    if any(path[: len(secret)] == secret for secret in secrets):
+        return "(set)"
+    if not is_table(value):
+        return value
+    return {key: masked(each, (*path, key), secrets) for key, each in value.items()}
 
 
 def _complaints(

@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from ferrule.config.check import Problem, suggestion
-from ferrule.config.tables import KeyPath, Table, is_list, is_table, join_key
+from ferrule.config.tables import KeyPath, Table, is_list, is_table, join_key, nest
 from ferrule.settings_model import Refusal
 
 if TYPE_CHECKING:
@@ -71,10 +71,15 @@ class Declaration(NamedTuple):
         """
         return self._unknown(self.schema, table, self.path)
 
+    def unknown_at(self, path: KeyPath) -> list[Problem]:
+        """Tell whether the schema has no such key; `path` is that in the configuration."""
+        keys = path[len(self.path) :]
+        return list(self.unknown(nest(keys, None))) if keys else []
+
     def _unknown(
         self, schema: Table, table: Mapping[str, object], path: KeyPath
     ) -> Iterator[Problem]:
-        closed = [option for option in self._options(schema) if _table(option, "properties")]
+        closed = [option for option in self.options(schema) if _table(option, "properties")]
         if len(closed) != 1 or closed[0].get("additionalProperties", False) is not False:
             return
         known = _table(closed[0], "properties")
@@ -87,24 +92,24 @@ class Declaration(NamedTuple):
             elif is_table(value):
                 yield from self._unknown(_table(known, key), value, here)
 
-    def _options(self, schema: Table, depth: int = 0) -> Iterator[Table]:
+    def options(self, schema: Table, depth: int = 0) -> Iterator[Table]:
         """Follow references, and the options of what may be one thing or another."""
         if depth > _DEPTH:
             return
         reference = schema.get("$ref")
         if isinstance(reference, str):
             name = reference.rpartition("/")[2]
-            yield from self._options(_table(self.schema, "$defs", name), depth + 1)
+            yield from self.options(_table(self.schema, "$defs", name), depth + 1)
         for word in ("anyOf", "oneOf", "allOf"):
             options = schema.get(word)
             for option in options if is_list(options) else ():
                 if is_table(option):
-                    yield from self._options(option, depth + 1)
+                    yield from self.options(option, depth + 1)
         if "properties" in schema or "type" in schema or "format" in schema:
             yield schema
 
     def _inner(self, schema: Table, key: str) -> Table | None:
-        for option in self._options(schema):
+        for option in self.options(schema):
             inner = _table(option, "properties").get(key)
             if inner is None:
                 inner = option.get("items") if key.isdigit() else option.get("additionalProperties")
@@ -113,7 +118,7 @@ class Declaration(NamedTuple):
         return None
 
     def _is_marked_secret(self, field: Table) -> bool:
-        marked = (field, *self._options(field))
+        marked = (field, *self.options(field))
         return any(
             each.get("writeOnly") is True or each.get("format") == "password" for each in marked
         )

@@ -136,7 +136,7 @@ def test_a_secret_is_given_to_the_plugin_and_shown_to_nobody(site, acme, read):
     config = read('plugins.settings.acme.token = "s3cret"')
     assert settings_of(site, config)["token"] == "s3cret"
     assert config.secrets == [("plugins", "settings", "acme", "token")]
-    shown = masked(config.values, config.secrets)
+    shown = masked(dict(config.values), (), config.secrets)
     assert shown["plugins"]["settings"]["acme"] == {"token": "(set)"}
     assert config.values["plugins"]["settings"]["acme"] == {"token": "s3cret"}
 
@@ -195,7 +195,9 @@ def test_a_table_of_a_plugin_that_is_not_installed_is_kept_and_told(site, read, 
     config = read("plugins.settings.gone.a = 1")
     [warning] = config.warnings
     assert warning.startswith(f"{tmp_path / 'home' / 'config.toml'}:2: `plugins.settings.gone`")
-    assert masked(config.values, config.secrets)["plugins"]["settings"] == {"gone": {"a": "(set)"}}
+    assert masked(dict(config.values), (), config.secrets)["plugins"]["settings"] == {
+        "gone": {"a": "(set)"}
+    }
 
 
 REQUIRED = "from pydantic import BaseModel\nclass AcmeSettings(BaseModel):\n    url: str\n"

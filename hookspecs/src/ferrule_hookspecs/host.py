@@ -120,6 +120,11 @@ class Config(Protocol):
         """Everything that was read, lowest first."""
         ...
 
+    @property
+    def secrets(self) -> Sequence[tuple[str, ...]]:
+        """Keys, part by part, whose values are never shown to anybody."""
+        ...
+
     def get(self, key: str, default: object = None) -> object:
         """Return a value by dotted key."""
         ...

@@ -16,17 +16,22 @@ import typer
 
 from ferrule.config.check import find_problems
 from ferrule.config.edit import ConfigFileEditor
-from ferrule.config.load import load_config
 from ferrule.config.model import ConfigFile
 from ferrule.config.overrides import parse_value
-from ferrule.config.provenance import key_path
+from ferrule.config.provenance import Statement, key_path
 from ferrule.config.tables import MISSING, KeyPath, join_key, lookup, nest
+from ferrule.plugin_config import declarations, masked
+from ferrule.settings_declaration import SETTINGS_PATH
+from ferrule.settings_words import default_of, field_facts, field_line, with_defaults
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.host import ConfigOrigin, ConfigRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ferrule.config.provenance import LoadedConfig
-    from ferrule_hookspecs.host import Host
+    from ferrule.host import LocalHost
+    from ferrule.settings_declaration import Declaration
 
 app = typer.Typer(help="Show, explain and change the configuration.", no_args_is_help=True)
 
@@ -38,11 +43,11 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 class _Call:
     """What the options before the sub-command ask for."""
 
-    host: Host
+    host: LocalHost
     request: ConfigRequest
 
     def load(self) -> LoadedConfig:
-        config = load_config(self.request, home=self.host.home, environ=self.host.environ)
+        config = self.host.read(self.request)
         for warning in config.warnings:
             typer.echo(f"warning: {warning}", err=True)
         return config
@@ -51,6 +56,12 @@ class _Call:
         """The file that edits go to."""
         name = f"{self.request.profile}.config.toml" if self.request.profile else "config.toml"
         return self.host.home / name
+
+    def declared(self, path: KeyPath, values: Mapping[str, object]) -> Declaration | None:
+        """What a plugin says about a key within its table; nothing of it is imported here."""
+        if path[: len(SETTINGS_PATH)] != SETTINGS_PATH or len(path) == len(SETTINGS_PATH):
+            return None
+        return declarations(self.host.index, values).get(path[len(SETTINGS_PATH)])
 
 
 @app.callback()
@@ -71,16 +82,18 @@ def config(
     """Show, explain and change the configuration."""
     cwd = os.path.abspath(cd or os.getcwd())
     request = ConfigRequest(cwd=cwd, profile=profile, overrides=overrides or ())
-    context.obj = _Call(cast("Host", context.obj), request)
+    context.obj = _Call(cast("LocalHost", context.obj), request)
 
 
 @app.command()
 def get(context: typer.Context, key: Key) -> None:
     """Print the value of a key: texts as they are, everything else as JSON."""
     path = _known_path(key)
-    value = lookup(_call(context).load().values, path)
+    loaded = _call(context).load()
+    value = lookup(loaded.values, path)
     if value is MISSING:
         raise ConfigError(f"`{join_key(path)}` is not set; `ferrule config set` sets it")
+    value = masked(value, path, loaded.secrets)
     typer.echo(value if isinstance(value, str) else _json(value))
 
 
@@ -89,18 +102,29 @@ def explain(context: typer.Context, key: Key, *, as_json: AsJson = False) -> Non
     """Tell where the value of a key comes from, and what every layer says about it."""
     path = _known_path(key)
     loaded = _call(context).load()
-    value = lookup(loaded.values, path)
-    statements = loaded.explain(key)
+    value = masked(lookup(loaded.values, path), path, loaded.secrets)
+    statements = [
+        s._replace(value=masked(s.value, path, loaded.secrets)) for s in loaded.explain(key)
+    ]
+    declaration = _call(context).declared(path, loaded.values)
+    more: dict[str, object] = {}
+    if declaration is not None:
+        keys = path[len(declaration.path) :]
+        value = with_defaults(declaration, keys, value)
+        statements += _default(declaration, keys, note="overruled" if statements else "in effect")
+        more = {"setting": field_facts(declaration, keys)}
     if as_json:
         rows = [{**_origin(s.origin), "value": s.value, "note": s.note} for s in statements]
         shown = None if value is MISSING else value
         facts = {"key": join_key(path), "value": shown, "origin": _origin(loaded.origin(key))}
-        typer.echo(_json({**facts, "layers": rows}))
+        typer.echo(_json({**facts, "layers": rows, **more}))
         return
     typer.echo(f"{join_key(path)} {'is not set' if value is MISSING else '= ' + _json(value)}")
     for statement in statements:
         place = _place(statement.origin)
         typer.echo(f"  {place}: {_json(statement.value)} ({statement.note})")
+    if declaration is not None:
+        typer.echo(f"  {field_line(declaration, path[len(declaration.path) :])}")
 
 
 @app.command("set")
@@ -111,6 +135,9 @@ def set_value(
 ) -> None:
     """Set a key in your config.toml, keeping comments and order."""
     path = _known_path(key)
+    declaration = _call(context).declared(path, _call(context).load().values)
+    for problem in declaration.unknown_at(path) if declaration else ():
+        raise ConfigError(problem.text + problem.hint)
     ConfigFileEditor(_call(context).file()).set(path, parse_value(value))
 
 
@@ -124,11 +151,13 @@ def unset(context: typer.Context, key: Key) -> None:
 
 
 @app.command()
-def schema() -> None:
-    """Print the JSON Schema of config.toml."""
+def schema(context: typer.Context) -> None:
+    """Print the JSON Schema of config.toml, the settings of installed plugins included."""
     from ferrule.config.schema import config_schema
 
-    typer.echo(_json(config_schema()))
+    call = _call(context)
+    declared = declarations(call.host.index, call.load().values)
+    typer.echo(_json(config_schema({name: each.schema for name, each in declared.items()})))
 
 
 @app.command("path")
@@ -147,6 +176,14 @@ def _known_path(key: str) -> KeyPath:
         if problem.is_unknown:
             raise ConfigError(problem.text + problem.hint)
     return path
+
+
+def _default(declaration: Declaration, keys: KeyPath, *, note: str) -> list[Statement]:
+    """What holds where nobody sets a plugin's key."""
+    value = default_of(declaration, keys)
+    if value is MISSING:
+        return []
+    return [Statement(ConfigOrigin(f"default of {declaration.owner}"), value, note)]
 
 
 def _origin(origin: ConfigOrigin) -> dict[str, object]:

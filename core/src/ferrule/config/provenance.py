@@ -101,7 +101,10 @@ class LoadedConfig:
 
 
 def placed(problem: Problem, config: Config) -> str:
-    """Word a problem with the place that set the value, or the nearest table around it."""
+    """Word a problem with the place that set the value, or the nearest table around it.
+
+    The line itself is not shown: a secret of the plugin may stand on it.
+    """
     for size in range(len(problem.path), 0, -1):
         path = problem.path[:size]
         origin = config.origin(join_key(path))
@@ -109,7 +112,7 @@ def placed(problem: Problem, config: Config) -> str:
             continue
         for layer in reversed(config.layers):
             if isinstance(layer, Layer) and layer.name == origin.layer and layer.has(path):
-                return layer.problem(problem)
+                return f"{layer.where(problem.path)}: {problem.text}{problem.hint}"
         return f"{origin.file}:{origin.line}: {problem.text}{problem.hint}"
     return problem.text + problem.hint
 

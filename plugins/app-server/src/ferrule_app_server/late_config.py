@@ -51,6 +51,11 @@ class LateConfig:
         """Everything that was read, lowest first."""
         return self._config.layers
 
+    @property
+    def secrets(self) -> Sequence[tuple[str, ...]]:
+        """Keys, part by part, whose values are never shown to anybody."""
+        return self._config.secrets
+
     def get(self, key: str, default: object = None) -> object:
         """Return a value by dotted key."""
         return self._config.get(key, default)

@@ -52,12 +52,14 @@ def test_keys_written_in_the_clear_are_not_told(client, ferrule_home):
     ferrule_home.configure(
         provider='experimental_bearer_token = "s3cret"\n'
         'http_headers = { Authorization = "s3cret", X-Team = "blue" }',
-        tables='[mcp_servers.one]\ncommand = "x"\nenv = { API_KEY = "s3cret", MODE = "fast" }',
+        tables='[mcp_servers.one]\ncommand = "x"\nenv = { API_KEY = "s3cret", MODE = "fast" }\n'
+        '[plugins.settings.gone]\ntoken = "s3cret"',
     )
     read = client.call("config/read", includeLayers=True)
     assert "s3cret" not in str(read)
     assert read["config"]["model_providers"]["scripted"]["http_headers"] == {"X-Team": "blue"}
     assert read["config"]["mcp_servers"]["one"]["env"] == {"MODE": "fast"}
+    assert read["config"]["plugins"]["settings"] == {"gone": {"token": "(set)"}}
 
 
 def test_a_written_value_counts_at_once_and_comments_stay(client, file):

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ferrule_app_server.methods.config_shapes import LayerMetadata, LayerSource
     from ferrule_hookspecs.host import Config, ConfigLayer
@@ -36,9 +36,10 @@ _NAMED_VALUES: Final = ("http_headers", "env", "set")
 """Tables whose values are secrets where their names say so."""
 
 
-def shown_config(values: Mapping[str, object]) -> dict[str, object]:
+def shown_config(config: Config) -> dict[str, object]:
     """Return the effective values for a reply."""
-    shown: dict[str, object] = {**dict.fromkeys(_ALWAYS), **without_secrets(values)}
+    values = without_secrets(config.values, config.secrets)
+    shown: dict[str, object] = {**dict.fromkeys(_ALWAYS), **values}
     for key in _KNOWN:
         shown[key] = known_value(key, shown[key])
     tools = shown["tools"]
@@ -55,18 +56,26 @@ def known_value(key: str, value: object) -> object:
     return value if value in _KNOWN[key] else None
 
 
-def without_secrets(values: Mapping[str, object]) -> dict[str, object]:
-    """Return the values without keys that are written in the clear."""
+def without_secrets(
+    values: Mapping[str, object], secrets: Sequence[tuple[str, ...]] = ()
+) -> dict[str, object]:
+    """Return the values without keys that are written in the clear.
+
+    Of `secrets`, which plugins declare, it is told whether they are set.
+    """
     kept: dict[str, object] = {}
     for key, value in values.items():
+        inner = [path[1:] for path in secrets if path[:1] == (key,)]
         if key == _CLEAR_TEXT:
             continue
-        if not is_table(value):
+        if () in inner:
+            kept[key] = "(set)"
+        elif not is_table(value):
             kept[key] = value
         elif key in _NAMED_VALUES:
             kept[key] = {name: each for name, each in value.items() if not _SECRETS.search(name)}
         else:
-            kept[key] = without_secrets(value)
+            kept[key] = without_secrets(value, inner)
     return kept
 
 

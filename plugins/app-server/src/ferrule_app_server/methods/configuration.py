@@ -40,7 +40,7 @@ _CONFLICT: Final = "Configuration was modified since last read. Fetch latest ver
 async def _read(call: RpcCall) -> Mapping[str, object]:
     config = await config_at(call, call.params.get("cwd"))
     reply: dict[str, object] = {
-        "config": shown_config(config.values),
+        "config": shown_config(config),
         "origins": origins(config),
         "layers": None,
     }
@@ -52,7 +52,7 @@ async def _read(call: RpcCall) -> Mapping[str, object]:
 def _layers(config: Config) -> list[Layer]:
     """Everything but the built-in defaults, what counts most first."""
     return [
-        {**metadata(layer), "config": without_secrets(layer.values)}
+        {**metadata(layer), "config": without_secrets(layer.values, config.secrets)}
         for layer in reversed(config.layers)
         if layer.name != "defaults" and (layer.file is not None or layer.values)
     ]
@@ -124,8 +124,13 @@ def _overridden(config: Config, edit: ConfigEdit) -> Overridden | None:
     return {
         "message": f"Overridden by {origin.file or origin.layer}",
         "overridingLayer": metadata(layer),
-        "effectiveValue": effective,
+        "effectiveValue": "(set)" if _is_secret(config, edit.key) else effective,
     }
+
+
+def _is_secret(config: Config, key: str) -> bool:
+    plain = key.replace('"', "")
+    return any(plain == ".".join(secret) for secret in config.secrets)
 
 
 async def _requirements(call: RpcCall) -> Mapping[str, object]:
