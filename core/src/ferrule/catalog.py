@@ -88,7 +88,7 @@ CATALOG: Final[dict[str, dict[str, str]]] = {
         "recipes": "ferrule-core",
         "verify": "ferrule-certify",
     },
-    "ferrule.plugin_commands": {"new": "ferrule-author"},
+    "ferrule.plugin_commands": {"check": "ferrule-author", "new": "ferrule-author"},
     "ferrule.sandboxes": {
         "bubblewrap": "ferrule-sandbox-bubblewrap",
         "container": "ferrule-sandbox-container",

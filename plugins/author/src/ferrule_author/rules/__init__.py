@@ -1,0 +1,1 @@
+"""The rules of `ferrule plugins check`, by what they look at."""
