@@ -7,14 +7,15 @@ to the user. Called when the index is rebuilt.
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
+
+from ferrule.home_file import home_of, replace_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from ferrule.entry import Entry
 
@@ -31,8 +32,13 @@ class Origin(TypedDict):
 
 def with_origins(entries: Sequence[Entry], environ: Mapping[str, str]) -> list[Entry]:
     """Add to each entry when its distribution was first seen and what has changed since."""
-    path = _path(environ)
-    origins = _read(path)
+    path = home_of(environ) / "origins.json"
+    try:
+        origins = _read(path)
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        mend = "mend or remove it, then: ferrule plugins refresh"
+        text = f"nobody knows: {path} cannot be read ({error}); {mend}"
+        return [entry._replace(changed=text) for entry in entries]
     now = datetime.now(UTC).isoformat(timespec="microseconds")
     unknown = {entry.distribution: entry for entry in entries if entry.distribution not in origins}
     for name, entry in unknown.items():
@@ -64,24 +70,19 @@ def _difference(origin: Origin, entry: Entry) -> str:
     return ""
 
 
-def _path(environ: Mapping[str, str]) -> Path:
-    home = environ.get("FERRULE_HOME")
-    return Path(home or Path(environ.get("HOME") or Path.home(), ".ferrule"), "origins.json")
-
-
 def _read(path: Path) -> dict[str, Origin]:
+    """Read all records; a file that is damaged is kept for whoever mends it."""
     try:
-        return cast("dict[str, Origin]", json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError):
+        origins = cast("dict[str, Origin]", json.loads(path.read_text("utf-8")))
+    except FileNotFoundError:
         return {}
+    for origin in origins.values():
+        if not Origin.__required_keys__ <= origin.keys():
+            raise ValueError("a record is not complete")
+    return origins
 
 
 def _write(path: Path, origins: Mapping[str, Origin]) -> None:
-    temporary = path.with_suffix(f".{os.getpid()}")
-    try:
+    with suppress(OSError):  # a home that cannot be written only means that changes go unnoticed
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(origins, indent=1, sort_keys=True), "utf-8")
-        os.replace(temporary, path)
-    except OSError:  # a home that cannot be written only means that changes are not noticed
-        with suppress(OSError):
-            temporary.unlink()
+        replace_text(path, json.dumps(origins, indent=1, sort_keys=True))

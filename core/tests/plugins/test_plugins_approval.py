@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ferrule.commands import plugin_decisions, plugins
+from ferrule.host import LocalHost
 from ferrule_hookspecs.errors import FerruleError
 
 JUDGE = "@hookimpl\ndef ferrule_tool_before(call):\n    return Verdict.allow()\n"
@@ -230,3 +231,73 @@ def test_r06_a_guard_that_lost_its_name_denies_beside_the_plugin_that_has_it(sit
 def test_r06_safe_mode_is_a_decision(site):
     add_declared_guard(site)
     assert verdicts(site.manager(FERRULE_SAFE_MODE="1")) == {}
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"acme-guard": {"version": "1.0"}}'])
+def test_r08_records_of_origin_that_cannot_be_read_do_not_count_as_new(site, text):
+    site.add_hooks("guard", JUDGE)
+    file = site.root / "home" / "origins.json"
+    file.parent.mkdir()
+    file.write_text(text)
+    (entry,) = site.index().all_entries()
+    assert entry.changed.startswith(f"nobody knows: {file} cannot be read")
+    assert file.read_text() == text
+
+
+DECIDED = """\
+# mine
+[plugins]
+disabled = [
+  "acme-old",  # too slow
+]
+"""
+
+
+@pytest.fixture
+def decide(site, monkeypatch):
+    """Run `ferrule plugins enable` or `disable` with a real configuration in the test's home."""
+    monkeypatch.setattr(plugin_decisions, "load_index", lambda environ: site.index())
+    home = site.root / "home"
+    home.mkdir(exist_ok=True)
+    host = LocalHost(home, site.environ)
+
+    def decide(*words: str) -> str:
+        result = CliRunner().invoke(plugins.app, words, obj=host, catch_exceptions=False)
+        assert result.exit_code == 0
+        return result.output
+
+    return decide
+
+
+def test_a_plugin_is_disabled_and_enabled_with_comments_kept(site, decide):
+    site.add_hooks("guard", JUDGE)
+    site.add_hooks("old", JUDGE)
+    file = site.root / "home" / "config.toml"
+    file.write_text(DECIDED)
+
+    assert f"guard: now in plugins.disabled of {file}" in decide("disable", "guard")
+    assert file.read_text() == DECIDED.replace("slow\n", 'slow\n  "guard",\n')
+    assert "disabled already" in decide("disable", "guard")
+    assert "guard: no longer in plugins.disabled" in decide("enable", "acme-guard")
+    assert file.read_text() == DECIDED
+    assert "acme-old: no longer in plugins.disabled" in decide("enable", "old")
+    assert "is not disabled" in decide("enable", "old")
+
+
+def test_a_required_plugin_is_not_disabled_and_a_misspelt_name_is_guessed(site, decide):
+    site.add_hooks("guard", JUDGE)
+    file = site.root / "home" / "config.toml"
+    text = '[plugins]\nrequired = ["guard"]\n'
+    file.write_text(text)
+    with pytest.raises(FerruleError, match=rf"is required by the configuration \({file}\)"):
+        decide("disable", "acme-guard")
+    assert file.read_text() == text
+    with pytest.raises(FerruleError, match="Did you mean 'guard'"):
+        decide("disable", "gaurd")
+
+
+def test_a_plugin_that_is_enabled_and_still_not_used_says_why(site, decide):
+    site.add_hooks("guard", JUDGE)
+    file = site.root / "home" / "config.toml"
+    file.write_text('[plugins]\ndisabled = ["guard"]\nblock = ["acme-guard"]\n')
+    assert "guard is blocked: listed in plugins.block" in decide("enable", "guard")

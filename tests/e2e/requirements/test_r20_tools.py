@@ -37,15 +37,17 @@ def environ(tmp_path):
 
 
 @pytest.fixture(params=["uv tool", "pipx"])
-def install(request, wheels, environ):
-    """Install Ferrule anew by one of the installers, as a user does who upgrades by force."""
-    if request.param == "uv tool":
-        command = ["uv", "tool", "install", "-q", "--force", "--find-links", wheels, SET]
-    else:
-        pipx = ["uv", "tool", "run", "-q", "pipx"]
-        command = [*pipx, "install", "--force", "--pip-args", f"--find-links {wheels}", SET]
+def install(request, wheels, environ, tmp_path):
+    """Install Ferrule anew by one of the installers; nothing of before is kept."""
+    pipx = ["uv", "tool", "run", "-q", "pipx"]
 
     def install():
+        if request.param == "uv tool":
+            command = ["uv", "tool", "install", "-q", "--force", "--find-links", wheels, SET]
+        else:
+            command = [*pipx, "install", "--pip-args", f"--find-links {wheels}", SET]
+            if (tmp_path / "bin" / "ferrule").exists():
+                call(*pipx, "uninstall", "ferrule-core", environ=environ)
         call(*command, environ=environ)
 
     install.tool = request.param
