@@ -13,6 +13,7 @@ from ferrule.config.check import Problem, show, suggestion
 from ferrule.config.provenance import placed
 from ferrule.config.tables import MISSING, Table, is_table, join_key, lookup, table_at
 from ferrule.frozen import freeze
+from ferrule.isolation.choice import is_isolated
 from ferrule.settings_declaration import Declaration, declaration_of
 from ferrule.settings_model import RefusedSettingsError, values_in_time
 from ferrule.trust import Standing
@@ -55,6 +56,7 @@ class PluginSettings:
         self._values = values
         self._load = load
         self._declared = in_use(standings)
+        self._apart = {s.entry.distribution for s in standings if is_isolated(s.entry, values)}
         self._known: dict[str, Mapping[str, object]] = {}
 
     def check(self, config: Config) -> None:
@@ -100,6 +102,10 @@ class PluginSettings:
         if not table and declaration.defaults is not None:
             return declaration.defaults
         try:
+            if declaration.entry.distribution in self._apart:
+                from ferrule.settings_apart import values_apart
+
+                return values_apart(declaration.entry, table)
             model = cast("SettingsModel", self._load(declaration.entry))
             return values_in_time(model, table)
         except RefusedSettingsError as refused:

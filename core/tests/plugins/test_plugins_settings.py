@@ -126,6 +126,24 @@ def test_defaults_come_from_the_probe_without_an_import(site, acme, read):
     assert "acme_settings" not in sys.modules
 
 
+def test_settings_of_a_plugin_that_runs_apart_are_checked_apart(site, acme, read):
+    import sys
+
+    sys.modules.pop("acme_settings", None)
+    config = read(
+        "plugins.isolation = { acme-ticket = 'process' }\n"
+        "plugins.settings.acme = { retries = '4', token = 's3cret' }\n"
+    )
+    assert settings_of(site, config, "ferrule.plugins")["retries"] == 4
+    assert settings_of(site, config, "ferrule.plugins")["token"] == "s3cret"
+    config = read(
+        "plugins.isolation = { acme-ticket = 'process' }\nplugins.settings.acme.retries = -1\n"
+    )
+    with pytest.raises(ConfigError, match=r"`plugins\.settings\.acme\.retries`: input should"):
+        site.manager(dict(config.values)).settings.check(config)
+    assert "acme_settings" not in sys.modules
+
+
 def test_what_a_tool_is_configured_with_lies_on_top(site, acme, read):
     text = "plugins.settings.acme.retries = 4\ntools.acme_ticket.retries = 5\n"
     assert settings_of(site, read(text))["retries"] == 5

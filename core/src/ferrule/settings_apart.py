@@ -1,0 +1,90 @@
+"""Has a table of settings checked in a process of its own, for plugins that run apart.
+
+Their code is never imported into the host, and their settings are no exception. The child is the
+one of the probe: short, without secrets in its environment, and with a deadline.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Final, cast
+
+from ferrule.environment import without_secrets
+from ferrule.settings_model import Refusal, RefusedSettingsError, values_of
+from ferrule_hookspecs.errors import PluginError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ferrule.entry import Entry
+    from ferrule.settings_model import SettingsModel
+
+LIMIT_S: Final = 15.0
+_BOOT: Final = """
+import json, sys
+request = json.loads(sys.stdin.readline())
+sys.path[:] = request["boot"]
+from ferrule.settings_apart import answer
+answer(request)
+"""
+
+
+def values_apart(entry: Entry, table: Mapping[str, object]) -> dict[str, object]:
+    """Return what a plugin is given for a table, as far as JSON can carry it.
+
+    Raises:
+        RefusedSettingsError: The model does not take it.
+        PluginError: The model failed, or gave no answer.
+    """
+    request = {
+        "boot": [path for path in sys.path if path and os.path.isabs(path)],
+        "entry": [entry.target, list(entry.roots), entry.import_path],
+        "table": dict(table),
+    }
+    try:
+        finished = subprocess.run(
+            [sys.executable, "-E", "-P", "-B", "-c", _BOOT],
+            env=without_secrets(os.environ),
+            input=json.dumps(request, default=str) + "\n",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+        said = cast("Mapping[str, object]", json.loads(finished.stdout))
+    except subprocess.TimeoutExpired:
+        raise PluginError(f"the check of its settings did not end within {LIMIT_S:g} s") from None
+    except ValueError:
+        raise PluginError("the check of its settings ended without an answer") from None
+    if "fault" in said:
+        raise PluginError(f"the check of its settings raised {said['fault']}")
+    refused = cast("list[tuple[list[str], str, bool, bool]]", said.get("refused", []))
+    if refused:
+        raise RefusedSettingsError(
+            tuple(Refusal(tuple(path), text, *is_what) for path, text, *is_what in refused)
+        )
+    return cast("dict[str, object]", said["values"])
+
+
+def answer(request: Mapping[str, object]) -> None:
+    """Do the child's part: write one line, and leave without running exit handlers."""
+    from ferrule.loading import load_target
+
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what the plugin prints is no answer
+    target, roots, import_path = cast("tuple[str, list[str], str]", request["entry"])
+    try:
+        model = cast("SettingsModel", load_target(target, roots, import_path))
+        said: object = {"values": values_of(model, cast("Mapping[str, object]", request["table"]))}
+        line = json.dumps(said, default=str)
+    except RefusedSettingsError as error:
+        line = json.dumps({"refused": error.refusals})
+    except BaseException as error:  # noqa: BLE001 -- a validator may raise anything
+        line = json.dumps({"fault": f"{type(error).__name__}: {error}"})
+    answers.write(line + "\n")
+    answers.flush()
+    os._exit(0)
