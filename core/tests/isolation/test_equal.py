@@ -83,6 +83,7 @@ def test_only_a_tool_that_is_not_isolated_is_imported_here(stranger, isolation):
     assert ("acme_courier" in sys.modules) is (isolation == "none")
 
 
+@pytest.mark.slow
 def test_what_a_tool_prints_is_no_answer(stranger):
     stranger.install("courier", TOOLS)
 

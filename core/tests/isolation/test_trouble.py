@@ -11,6 +11,10 @@ from ferrule_testkit.processes import survivors
 TOOLS = {"trouble": "Trouble", "broken": "Broken", "unwilling": "Unwilling"}
 
 
+def slow(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 def get(what):
     return "trouble", json.dumps({"what": what})
 
@@ -19,12 +23,13 @@ def get(what):
     ("trouble", "words"),
     [
         ("ending", 'it ended by itself (exit code 7); its last words: "the last straw"'),
-        ("crashing", "it was killed by SIGSEGV"),
-        ("garbage", "it sent what is no message"),
-        ("huge", "it sent what is no message, or too large a one"),
-        ("nobody", "it sent something else where a number belongs"),
-        ("forging", "it told clients 'turn/completed', which is not a tool's to tell"),
+        slow("crashing", "it was killed by SIGSEGV"),
+        slow("garbage", "it sent what is no message"),
+        slow("huge", "it sent what is no message, or too large a one"),
+        slow("nobody", "it sent something else where a number belongs"),
+        slow("forging", "it told clients 'turn/completed', which is not a tool's to tell"),
     ],
+    ids=lambda value: value.partition(" ")[0],
 )
 def test_the_call_fails_in_words_and_the_next_one_starts_anew(stranger, trouble, words):
     stranger.install("trouble", TOOLS)
@@ -39,9 +44,10 @@ def test_the_call_fails_in_words_and_the_next_one_starts_anew(stranger, trouble,
     ("trouble", "words"),
     [
         ("leaving", "trouble failed: SystemExit: enough"),
-        ("large", "17.0 MiB are more than a tool in a process of its own can send"),
-        ("shapeless", "it sent something else where a"),
+        slow("large", "17.0 MiB are more than a tool in a process of its own can send"),
+        slow("shapeless", "it sent something else where a"),
     ],
+    ids=lambda value: value.partition(" ")[0],
 )
 def test_what_is_wrong_with_one_answer_ends_nothing(stranger, trouble, words):
     stranger.install("trouble", TOOLS)
@@ -52,6 +58,7 @@ def test_what_is_wrong_with_one_answer_ends_nothing(stranger, trouble, words):
     assert good == "fine"
 
 
+@pytest.mark.slow
 def test_a_process_that_keeps_ending_is_not_started_for_ever(stranger):
     stranger.install("trouble", TOOLS)
 
@@ -72,7 +79,7 @@ def test_tools_that_fail_or_are_off_are_left_out_and_the_others_work(stranger):
     assert "cannot be made: RuntimeError: it is broken" in warning
 
 
-@pytest.mark.parametrize("trouble", ["gentle", "stubborn"])
+@pytest.mark.parametrize("trouble", [slow("gentle"), "stubborn"])
 def test_an_interrupted_call_is_cancelled_and_one_that_does_not_react_is_killed(
     stranger, bench, stage, tmp_path, monkeypatch, trouble
 ):

@@ -34,7 +34,8 @@ _HARMLESS: Final = frozenset(
     # Windows programs do not start without these.
     | {"COMSPEC", "PATHEXT", "SYSTEMDRIVE", "SYSTEMROOT", "USERPROFILE", "WINDIR"}
 )
-_HOST: Final = re.compile(r"(\*\.)?[\w.-]+|\[?[0-9a-fA-F:]+\]?")
+_HOST: Final = re.compile(r"(?P<name>(?:\*\.)?[\w.-]+|\[[0-9a-fA-F:]+\])(?::(?P<port>\d+))?")
+_KEPT_KEYS: Final = ("enabled", "local_addresses", "only_local_addresses", "tls")
 _RESTRICTING: Final = ("deny ", "forbidden ", "ask ", "prompt ")
 
 
@@ -182,23 +183,20 @@ def _bounded(config: Mapping[str, object], hosts: Sequence[str]) -> Mapping[str,
     What restricts the network stays, what opens it goes, and so do credentials: they are for the
     user's own commands.
     """
-    for host in hosts:
-        if not _HOST.fullmatch(host):
-            raise PluginError(f"it asks to talk to {host!r}, which is no name of a host")
     table = table_at(config, "network")
-    rules = [rule for rule in texts(table.get("rules")) if rule.lstrip().startswith(_RESTRICTING)]
     bounds = table.get("only_hosts") if is_list(table.get("only_hosts")) else None
     if bounds is None and "only_presets" in table:
         bounds = []
-    within = [host for host in hosts if bounds is None or host in cast("Sequence[str]", bounds)]
-    network = {
-        key: table[key]
-        for key in ("local_addresses", "only_local_addresses", "tls", "enabled")
-        if key in table
-    }
-    network |= {
-        "unknown": "deny",
-        "only_hosts": within,
-        "rules": [*(f"allow network host:{host}" for host in within), *rules],
-    }
+    rules = [rule for rule in texts(table.get("rules")) if rule.lstrip().startswith(_RESTRICTING)]
+    within: list[str] = []
+    for host in hosts:
+        found = _HOST.fullmatch(host)
+        if found is None:
+            raise PluginError(f"it asks to talk to {host!r}, which is no name of a host")
+        name, port = found["name"].strip("[]"), found["port"]
+        if bounds is None or name in cast("Sequence[str]", bounds):
+            within.append(name)
+            rules.append(f"allow network host:{name}" + (f" port:{port}" if port else ""))
+    network = {key: table[key] for key in _KEPT_KEYS if key in table}
+    network |= {"unknown": "deny", "only_hosts": within, "rules": rules}
     return {**config, "network": network}

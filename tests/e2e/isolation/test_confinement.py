@@ -1,0 +1,147 @@
+"""What a stranger's tool can do in a process of its own, with the real sandbox around it."""
+
+import http.server
+import json
+import os
+import shutil
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
+
+HARMLESS = {"HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "TZ", "USER"}
+HARMLESS |= {"TMPDIR", "PWD"}  # the sandbox sets these by itself
+OWN = """\
+[capabilities]
+read = ["~/.netrc"]
+write = ["~/.cache/prowler"]
+environment = ["PROWLER_KEY", "PROWLER_UNSET"]
+"""
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "8")
+        self.end_headers()
+        self.wfile.write(b"the page")
+
+    def log_message(self, *arguments):
+        """Nobody looks at it."""
+
+
+@contextmanager
+def site():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def prepared(ferrule_home):
+    """A home with secrets, and something to read in the workspace."""
+    user = ferrule_home.path.parent / "user"
+    (user / ".ssh").mkdir()
+    (user / ".ssh" / "id").write_text("secret")
+    (user / ".netrc").write_text("granted")
+    (ferrule_home.workspace / "notes").write_text("notes")
+    ferrule_home.environ["PROWLER_KEY"] = "a key of its own"
+    return user
+
+
+def found(answers):
+    return json.loads(answers[-1])
+
+
+@pytest.mark.parametrize(
+    "mode",
+    ["workspace-write", pytest.param("danger-full-access", marks=pytest.mark.slow)],
+)
+def test_it_reaches_what_was_declared_and_nothing_else(
+    prepared, ferrule_home, checkout, turn, mode
+):
+    ferrule_home.configure(top='sandbox_backend = "none"' if mode.startswith("danger") else "")
+    with site() as port:
+        arguments = {"port": port, "host": os.getpid()}
+        finished, answers = turn(
+            checkout("prowler", OWN), ("prowler", arguments), words=("-s", mode)
+        )
+
+    seen = found(answers)
+    assert seen["at import"] == {"secret": "PermissionError", "write": "OSError"}
+    assert seen["secret"] == "PermissionError"
+    assert (seen["granted"], seen["readable"]) == ("granted", "notes")
+    assert (seen["workspace"], seen["home"]) == ("OSError", "OSError")
+    assert (prepared / ".cache" / "prowler" / "kept").read_text() == "kept"
+    assert seen["plain"] in ("ConnectionRefusedError", "OSError")
+    assert {*seen["environment"]} <= {*HARMLESS, "PROWLER_KEY"}
+    assert seen["given"] == "a key of its own"
+    assert seen["config"] == [{}, None]
+    assert (seen["kill"], seen["trace"]) == ("ProcessLookupError", -1)
+    assert seen["memory"] == "FileNotFoundError"
+    assert (seen["fork"], seen["patch"]) == ("forked", "patched")
+    assert finished.items("agent_message")[0]["text"] == "done"
+    assert not (ferrule_home.workspace / "planted").exists()
+
+
+@pytest.mark.slow
+def test_nothing_that_it_forks_outlives_the_session(prepared, checkout, turn, ferrule_home):
+    from ferrule_testkit.processes import survivors
+
+    ferrule_home.environ["PROWLER_KEY"] = marker = f"in {ferrule_home.path}"
+    _, answers = turn(checkout("prowler", OWN), ("prowler", {"port": 1, "host": os.getpid()}))
+
+    assert found(answers)["fork"] == "forked"
+    assert survivors(f"PROWLER_KEY={marker}") == {}
+
+
+@pytest.mark.slow
+def test_it_talks_to_the_hosts_it_declared_and_to_no_other(prepared, ferrule_home, checkout, turn):
+    with site() as port, site() as other:
+        rule = f"allow network host:127.0.0.1 port:{other}"
+        ferrule_home.configure(
+            tables=f'[network]\nlocal_addresses = ["127.0.0.1"]\nrules = ["{rule}"]'
+        )
+        folder = checkout("prowler", f'[capabilities]\nhosts = ["127.0.0.1:{port}"]')
+        pages = [f"http://127.0.0.1:{each}/" for each in (port, other)]
+        arguments = {"port": port, "host": os.getpid(), "addresses": pages}
+        _, answers = turn(folder, ("prowler", arguments))
+
+    assert found(answers)["hosts"] == ["the page", 403]
+    assert found(answers)["plain"] in ("ConnectionRefusedError", "OSError")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("tables", "manifest", "words"),
+    [
+        (
+            "[network]\nenabled = false",
+            '[capabilities]\nhosts = ["tickets.acme.example"]',
+            "it needs a managed network",
+        ),
+        ("", '[capabilities]\nhosts = ["a b"]', "'a b', which is no name of a host"),
+        ("", '[capabilities]\nwrite = ["~/"]', "would leave nothing confined"),
+        ("", '[capabilities]\nwrite = ["~/.ssh"]', "no command may change"),
+    ],
+    ids=["network off", "no host", "home", "secret"],
+)
+def test_what_cannot_be_confined_as_declared_does_not_start(
+    prepared, ferrule_home, checkout, turn, tables, manifest, words
+):
+    ferrule_home.configure(tables=tables)
+    finished, answers = turn(
+        checkout("prowler", manifest), ("prowler", {"port": 1, "host": os.getpid()})
+    )
+
+    assert answers == ["unsupported call: prowler"]
+    (told,) = [item["message"] for item in finished.items("error") if "prowler" in item["message"]]
+    assert words in told
+    assert "cannot run in a process of its own" in told
