@@ -56,7 +56,7 @@ class FailureTranslator:
             )
         if failure.status >= HTTPStatus.INTERNAL_SERVER_ERROR or kind == "overloaded_error":
             return _server_failure(kind, said, wait, failure.status)
-        if kind == "rate_limit_error":
+        if kind == "rate_limit_error" or failure.status == HTTPStatus.TOO_MANY_REQUESTS:
             text = f"the rate limit is reached: {said}"
             return _passing(text, "rateLimitExceeded", wait)
         return _refused_request(kind, said)

@@ -146,7 +146,12 @@ class _Reader:
         text = _LINE_ESCAPE.sub("\n", _KEYWORD.sub(r"\1 ", script))
         if "{" in text and "," in text:
             text = _BRACED.sub(lambda found: " ".join(brace_texts(found[0])), text)
-        root = _bash().parse(text.encode("utf-8", "surrogateescape")).root_node
+        try:
+            data = text.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:  # half of a surrogate pair, which no shell can be given either
+            self._is_whole = False
+            return
+        root = _bash().parse(data).root_node
         self._words.learn(root, script)
         self._visit(root, (), 0)
         if root.has_error:

@@ -128,6 +128,12 @@ class ScriptedModelServer:
         with self._state.lock:
             return [request for request in self._state.requests if "upgrade" in request.headers]
 
+    @property
+    def open_connections(self) -> int:
+        """How many connections are open now."""
+        with self._state.lock:
+            return len(self._state.connections)
+
     def refuse_upgrades(self, status: int | None, **headers: str) -> None:
         """From now on answer requests for a WebSocket with a status, or with None not at all."""
         self._state.upgrade_status = status

@@ -1,13 +1,15 @@
-"""Pytest plugin: `model_server`, `ferrule_home`, `run_ferrule`, `secluded_path` and `issuer`.
+"""Pytest plugin: fixtures, and for projects with a Ferrule plugin a home and no network.
 
-Every pytest run imports this module, so whatever a fixture needs is imported inside of it.
+Every pytest run where the kit is installed imports this module, so that it imports nothing but
+pytest and the standard library, and whatever a fixture needs is imported inside of it.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -15,8 +17,79 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ferrule_testkit.home import FerruleHome, FinishedRun
+    from ferrule_testkit.hostile import HostilePlugins
+    from ferrule_testkit.import_report import ImportReport
     from ferrule_testkit.issuer import Issuer
     from ferrule_testkit.model_server import ScriptedModelServer
+
+
+_DECLARES_A_PLUGIN: Final = re.compile(
+    r"""^\s*\[project\.entry-points\.["']?ferrule\.|^\s*["']ferrule\.[a-z_]+["']\s*=""",
+    re.MULTILINE,
+)
+_MARKERS: Final = (
+    "ferrule_network: this test may connect to other machines",
+    "ferrule_real_home: this test sees the home of whoever runs it",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what projects may say."""
+    budget = "most milliseconds that importing the module of a plugin under test may take"
+    group = parser.getgroup("ferrule")
+    group.addoption("--ferrule-import-budget", type=float, default=None, metavar="MS", help=budget)
+    seclusion = "temporary home and no network: auto (where a plugin is declared), true or false"
+    parser.addini("ferrule_seclusion", seclusion, default="auto")
+    thorough = "whether suites try in a Python of its own what a plugin does at import"
+    parser.addini("ferrule_thorough", thorough, type="bool", default=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Seclude the tests of projects that declare a plugin of Ferrule."""
+    for marker in _MARKERS:
+        config.addinivalue_line("markers", marker)
+    if _wants_seclusion(config):
+        from ferrule_testkit import seclusion
+
+        config.pluginmanager.register(seclusion, "ferrule_seclusion")
+
+
+def _wants_seclusion(config: pytest.Config) -> bool:
+    wish = str(config.getini("ferrule_seclusion")).lower()
+    if wish != "auto":
+        return wish == "true"
+    try:
+        text = (config.rootpath / "pyproject.toml").read_text("utf-8")
+    except OSError:
+        return False
+    return _DECLARES_A_PLUGIN.search(text) is not None
+
+
+@pytest.fixture
+def import_report() -> Callable[[str], ImportReport]:
+    """Import a module in a Python of its own and tell what that costs and does."""
+    from ferrule_testkit.import_report import report_import
+
+    return report_import
+
+
+@pytest.fixture
+def no_leaks() -> Iterator[None]:
+    """Fail where the test leaves threads, processes or descriptors behind."""
+    from ferrule_testkit.leaks import LeakWatch
+
+    watch = LeakWatch()
+    yield
+    if left := watch.left():
+        pytest.fail(f"the test leaves behind: {'; '.join(left)}")
+
+
+@pytest.fixture
+def hostile_plugins() -> HostilePlugins:
+    """Plugins that misbehave on purpose; see `ferrule_testkit.hostile`."""
+    from ferrule_testkit.hostile import HostilePlugins
+
+    return HostilePlugins()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -51,6 +51,10 @@ class ReviewerConformance(Conformance):
     def make(self, context: PluginContext) -> Reviewer:
         """Make the reviewer under test."""
         raise NotImplementedError("say with `make` which reviewer is tested")
+
+    def modules(self, context: PluginContext) -> Sequence[str]:
+        """The module of what `make` makes."""
+        return (type(self.make(context)).__module__,)
 
     @pytest.fixture
     def reviewer(self, context: PluginContext) -> Reviewer:

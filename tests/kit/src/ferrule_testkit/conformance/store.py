@@ -13,7 +13,7 @@ import os
 import signal
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
@@ -33,6 +33,10 @@ class StoreConformance(Conformance):
     def make(self, context: PluginContext) -> ThreadStore:
         """Make the store under test."""
         raise NotImplementedError("say with `make` which store is tested")
+
+    def modules(self, context: PluginContext) -> Sequence[str]:
+        """The module of what `make` makes."""
+        return (type(self.make(context)).__module__,)
 
     @pytest.fixture
     def store(self, context: PluginContext) -> ThreadStore:

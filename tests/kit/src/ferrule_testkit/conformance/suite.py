@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import ClassVar, Final, TypeVar
 
@@ -12,6 +13,7 @@ import anyio
 import pytest
 
 from ferrule_hookspecs.plugins import PluginContext
+from ferrule_testkit.import_report import ImportReport, report_import
 from ferrule_testkit.leaks import LeakWatch
 
 T = TypeVar("T")
@@ -40,6 +42,16 @@ class Conformance:
         left = watch.left()
         if left:
             pytest.fail(f"it leaves behind: {'; '.join(left)}")
+
+    def test_importing_it_does_nothing_but_define_it(self, request: pytest.FixtureRequest) -> None:
+        if not request.config.getini("ferrule_thorough"):
+            pytest.skip("ferrule_thorough is off")
+        for module in self.modules(request.getfixturevalue("context")):
+            _check_import(module, request.config.getoption("--ferrule-import-budget"))
+
+    def modules(self, context: PluginContext) -> Sequence[str]:
+        """The modules that are imported when the plugin is used."""
+        return ()
 
     @pytest.fixture
     def workspace(self, tmp_path: Path) -> Path:
@@ -86,6 +98,25 @@ def drive(work: Callable[[], Awaitable[T]], limit_s: float = PATIENCE_S) -> T:
         return result
 
     return anyio.run(main)
+
+
+@cache
+def _report(module: str) -> ImportReport:
+    return report_import(module)
+
+
+def _check_import(module: str, budget_ms: float | None) -> None:
+    report = _report(module)
+    where = "plugins"
+    must(not report.fault, f"{module} can be imported: {report.fault}", where)
+    must(not report.started, f"importing {module} does this: {report.started}", where)
+    must(not report.threads, f"importing {module} leaves threads: {report.threads}", where)
+    must(not report.printed, f"importing {module} writes {report.printed!r}", where)
+    if budget_ms is not None and report.milliseconds > budget_ms:
+        report = min((report_import(module) for _ in range(3)), key=lambda each: each.milliseconds)
+        took = f"importing {module} takes {report.milliseconds:.0f} ms, most of it"
+        wish = f"{took} {', '.join(report.culprits)}; the budget is {budget_ms:g} ms"
+        must(report.milliseconds <= budget_ms, wish, where)
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:

@@ -74,6 +74,10 @@ class ToolConformance(Conformance):
         """Make the tool under test."""
         raise NotImplementedError("say with `make` which tool is tested")
 
+    def modules(self, context: PluginContext) -> Sequence[str]:
+        """The module of what `make` makes."""
+        return (type(self.make(context)).__module__,)
+
     @pytest.fixture
     def tool(self, context: PluginContext) -> Tool:
         """The tool under test; each test closes what it uses."""
