@@ -196,9 +196,10 @@ def current_edition(distribution: str) -> Edition | None:
     return _by_distribution.get(distribution)
 
 
-def is_of(distribution: str, thing: object) -> bool:
-    """Whether the class of an object is defined by a distribution, in whatever edition."""
-    return _is_within(type(thing).__module__, _known.get(distribution, frozenset()))
+def is_of(entry: Entry, thing: object) -> bool:
+    """Whether the class of an object is defined by an entry's distribution, in any edition."""
+    packages = _known.get(entry.distribution) or {entry.target.partition(":")[0].partition(".")[0]}
+    return _is_within(type(thing).__module__, packages)
 
 
 @contextmanager

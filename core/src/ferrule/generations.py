@@ -17,8 +17,9 @@ import anyio.to_thread
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
 from ferrule.manager import PluginManager
 from ferrule.recent import Recent
+from ferrule.trust import governance_of, judge
 from ferrule.watched import Print, own_stamp, print_of, watched_by
-from ferrule_hookspecs.errors import FerruleError
+from ferrule_hookspecs.errors import ConfigError, FerruleError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,14 +30,19 @@ if TYPE_CHECKING:
     from ferrule.watched import Watched
 
 _KEPT: Final = 32
+_SWITCHED_OFF: Final = frozenset({"disabled", "blocked", "untrusted"})
 
 
 class Generations:
-    """The plugins of one kernel."""
+    """The plugins of one kernel.
+
+    Attributes:
+        host: What knows what is installed, and reads configurations.
+    """
 
     def __init__(self, host: LocalHost, report: Callable[[str], None]) -> None:
         """Look at nothing yet; `report` is told what goes wrong, in sentences."""
-        self._host = host
+        self.host = host
         self._tell = report
         self._managers: Recent[Mapping[str, object], PluginManager] = Recent(_KEPT)
         self._watched: Watched | None = None
@@ -49,7 +55,7 @@ class Generations:
     def manager(self, values: Mapping[str, object]) -> PluginManager:
         """Return the plugin manager of a configuration."""
         return self._managers.get(
-            values, lambda: PluginManager(self._host.index, values, report=self._report)
+            values, lambda: PluginManager(self.host.index, values, report=self._report)
         )
 
     def pin(self, entry: Entry, purpose: str) -> None:
@@ -59,7 +65,7 @@ class Generations:
     async def refresh(self) -> None:
         """Look whether anything changed on disk, and take it up."""
         if self._watched is None:
-            self._watched = watched_by(self._host.index, self._host.environ)
+            self._watched = watched_by(self.host.index, self.host.environ)
         if not self._watched.has_changed():
             return
         async with self._lock:
@@ -68,7 +74,7 @@ class Generations:
             index = await anyio.to_thread.run_sync(self._renewed)
             if index is None:
                 return
-            self._host.index = index
+            self.host.index = index
             self._managers = Recent(_KEPT)
             self._told_before, self._told = frozenset(self._told), set()
             gc.unfreeze()  # what was frozen at the start may be garbage from now on
@@ -81,14 +87,14 @@ class Generations:
 
     def _renewed(self) -> Index | None:
         """Read the index anew; None where it says of plugins what it said before."""
-        old = self._host.index
+        old = self.host.index
         try:
-            new = self._host.read_index()
+            new = self.host.read_index()
         except FerruleError as error:
-            self._watched = watched_by(old, self._host.environ, is_new=False)
+            self._watched = watched_by(old, self.host.environ, is_new=False)
             self._tell(f"plugins stay as they are: {error}")
             return None
-        self._watched = watched_by(new, self._host.environ)
+        self._watched = watched_by(new, self.host.environ)
         before, after = _grouped(old.all_entries()), _grouped(new.all_entries())
         changed = [name for name in {**before, **after} if _differs(before, after, name)]
         held = {name for name in changed if name in before and name in BUILT_IN_DISTRIBUTIONS}
@@ -111,9 +117,11 @@ class Generations:
         """Probe what may be used somewhere; returns the faults and what is usable of each."""
         broken: dict[str, str] = {}
         active: dict[str, dict[tuple[str, str, str], Entry]] = {}
+        barred = self._barred(new)
         for values, manager in self._managers.pairs():
             was_used = {_key(entry) for entry in manager.usable()}
-            for entry, state, reason in PluginManager(new, values, report=_unheard).standings:
+            trial = PluginManager(new, values, report=_unheard, disabled=barred)
+            for entry, state, reason in trial.standings:
                 name = entry.distribution
                 if name not in known:
                     continue
@@ -122,6 +130,24 @@ class Generations:
                 elif state == "broken" and any(_key(each) in was_used for each in known[name]):
                     broken.setdefault(name, reason)
         return broken, {name: list(entries.values()) for name, entries in active.items()}
+
+    def _barred(self, new: Index) -> Sequence[str]:
+        """Name what the user has switched off by now, though sessions may not know it yet."""
+        from ferrule.config.load import load_plugin_rules
+
+        entries = new.all_entries()
+        try:
+            rules = load_plugin_rules(self.host.home, self.host.admin)
+            judged = judge(
+                entries,
+                governance_of({"plugins": rules}),
+                contract_version=self.host.index.contract_version,
+            )
+        except ConfigError:  # nobody knows: nothing new is imported until it can be read
+            theirs = [e for e in entries if e.distribution not in BUILT_IN_DISTRIBUTIONS]
+            return [f"{entry.group}:{entry.name}" for entry in theirs]
+        off = [standing.entry for standing in judged if standing.state in _SWITCHED_OFF]
+        return [f"{entry.group}:{entry.name}" for entry in off]
 
     def _fault(
         self,

@@ -67,11 +67,13 @@ class LocalHost:
         from ferrule.plugin_config import with_plugins
 
         places = Places(self.home, self.environ, self.admin, user_text)
-        return with_plugins(
+        loaded = with_plugins(
             lambda keys: read_config(request, places._replace(project_keys=keys)),
             self.index,
             strict=request.strict,
         )
+        loaded.request = request
+        return loaded
 
     def sandbox(self, config: Config, name: str, cwd: str) -> InstalledSandbox:
         """Return a sandbox backend by name, whatever it enforces; the caller closes it."""

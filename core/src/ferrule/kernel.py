@@ -134,6 +134,7 @@ class LocalKernel:
             manager = self.manager(values)
             name = str(values.get("store") or "jsonl")
             self._store = cast("ThreadStore", manager.driver("ferrule.stores", name, context))
+            self.generations.pin(manager.entry("ferrule.stores", name), "it keeps the threads")
         return self._store
 
     def sandbox(
@@ -242,7 +243,10 @@ class LocalKernel:
         context = PluginContext(
             self.home, config.values, environ=self.environ, settings=settings, name=name
         )
-        return self.manager(config.values).driver(f"ferrule.{slot}", name, context)
+        manager = self.manager(config.values)
+        made = manager.driver(f"ferrule.{slot}", name, context)
+        self.generations.pin(manager.entry(f"ferrule.{slot}", name), "it carries the connections")
+        return made
 
     async def rpc_methods(self, config: Config) -> list[RpcMethod]:
         """Gather the methods that plugins add to servers; of namesakes the first is kept."""

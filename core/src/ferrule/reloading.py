@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
 
+from ferrule.config_renewal import ConfigRenewal
 from ferrule.containment import contained
 from ferrule.editions import is_of
 from ferrule.recipes import configured_recipes
 from ferrule.watched import own_stamp
-from ferrule_hookspecs.errors import FerruleError
+from ferrule_hookspecs.errors import ConfigError, FerruleError, SessionRefusedError
 from ferrule_hookspecs.slots import HOOK_GROUP, TOOL_GROUP
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ferrule.manager import PluginManager
     from ferrule.plugin_set import Closable, PluginSet
     from ferrule.session_parts import SessionParts
+    from ferrule_hookspecs.host import Config
     from ferrule_hookspecs.tools import Tool
 
 _CLOSING_S: Final = 5.0
@@ -45,6 +47,18 @@ class Change(NamedTuple):
         return ("", "") if entry is None else (entry.group, entry.name)
 
 
+class Scope(NamedTuple):
+    """What bounds what a session may take up.
+
+    Attributes:
+        config: What it was opened with.
+        shares: Says which tools it may have, where not all.
+    """
+
+    config: Config
+    shares: Callable[[str], bool] | None = None
+
+
 class Reloading:
     """Keeps one session's plugins as they are on disk."""
 
@@ -54,43 +68,93 @@ class Reloading:
         parts: SessionParts,
         plugins: PluginSet,
         manager: PluginManager,
-        shares: Callable[[str], bool] | None = None,
+        scope: Scope,
     ) -> None:
-        """Begin with what the session was opened with; `shares` says which tools it may have."""
+        """Begin with what the session was opened with."""
         self._generations = generations
         self._parts = parts
         self._plugins = plugins
         self._manager = manager
-        self._shares = shares
+        self._refused: PluginManager | None = None
+        self._scope = scope
+        self._config = scope.config
+        self._renewal = ConfigRenewal(generations.host, scope.config, parts.recorder.warning)
 
     async def take_up(self) -> None:
         """Have the session use what is there now; what cannot be used leaves all as it was."""
         await self._generations.refresh()
-        before, after = self._manager, self._generations.manager(self._parts.context.config)
-        if after is before:
+        parts, before = self._parts, self._manager
+        renewal = await self._renewal.look(parts.context.config)
+        values = parts.context.config if renewal is None else renewal.values
+        after = self._generations.manager(values)
+        if after in (before, self._refused):
             return
-        self._manager = after
-        changes = _changes(before.usable(), after.usable())
-        self._parts.hooks = after.hooks
-        keys = {change.key for change in changes}
-        old: list[Closable] = list(self._plugins.switch(after, keys))
-        if changes:
-            old += await self._switch(before, after, changes)
-        for text in dict.fromkeys(_in_words(change) for change in changes):
-            self._parts.recorder.warning(text)
+        config = self._config if renewal is None else renewal.config
+        keys = () if renewal is None else renewal.keys
+        changes = self._changes(after, config, keys)
+        if changes is None:
+            self._refused = after
+            return
+        self._manager, self._config = after, config
+        parts.context = parts.context._replace(config=values)
+        parts.hooks = after.hooks
+        old = self._plugins.switch(after, {change.key for change in changes})
+        old += await self._switch(before, after, changes)
+        told = [_taken_up(keys)] if keys else []
+        for text in dict.fromkeys([*told, *map(_in_words, changes)]):
+            if text:
+                parts.recorder.warning(text)
         await self._close(old)
+
+    def _changes(
+        self, after: PluginManager, config: Config, keys: Sequence[str]
+    ) -> list[Change] | None:
+        """List what differs; None where settings do not fit what is there now."""
+        warn = self._parts.recorder.warning
+        try:
+            after.settings.check(config)
+        except ConfigError as error:
+            warn(f"plugins go on as they were: {error}")
+            return None
+        before = self._manager
+        changes = _changes(before.usable(), after.usable())
+        if keys:  # where only code differs, all settings are what they were
+            known = {change.key for change in changes}
+            changes += [
+                Change(entry, entry)
+                for entry in after.usable()
+                if (entry.group, entry.name) not in known and self._is_set_anew(after, entry, keys)
+            ]
+        return changes
+
+    def _is_set_anew(self, after: PluginManager, entry: Entry, keys: Sequence[str]) -> bool:
+        """Whether a plugin that is what it was must begin again, as it is configured otherwise."""
+        if "mcp_servers" in keys and entry.group == HOOK_GROUP and "ferrule_tools" in entry.hooks:
+            return True
+        if "plugins" not in keys:
+            return False
+        context = self._parts.context._replace(settings={})
+        now, before = (m.settings.given(entry, context) for m in (after, self._manager))
+        return now.settings != before.settings
 
     async def _switch(
         self, before: PluginManager, after: PluginManager, changes: Sequence[Change]
     ) -> list[Closable]:
+        """Begin anew with what has changed; returns what is no longer used."""
+        if not changes:
+            return []
         parts = self._parts
         old_hooks = [c.before.name for c in changes if c.before and c.before.group == HOOK_GROUP]
         await before.hooks.only(old_hooks).observe(
             "ferrule_session_end", context=parts.context, reason=_RELOAD
         )
         part = after.only({change.key for change in changes})
-        made = {tool.name: tool for tool in await part.session_tools(parts.context)}
-        old = self._replace_tools(made, [c.before for c in changes if c.before])
+        old: list[Closable] = []
+        try:
+            made = {tool.name: tool for tool in await part.session_tools(parts.context)}
+            old = self._replace_tools(made, [c.before for c in changes if c.before])
+        except SessionRefusedError as error:  # such as a server that must be there
+            parts.recorder.warning(f"tools stay as they were: {error}")
         if any("ferrule_recipes" in entry.hooks for change in changes for entry in change if entry):
             parts.recipes = await configured_recipes(after.hooks, parts.context)
         self._replace_provider(old)
@@ -116,7 +180,7 @@ class Reloading:
         for name, tool in made.items():
             if name in names:
                 continue
-            if name not in kept and (self._shares is None or self._shares(name)):
+            if name not in kept and (self._scope.shares is None or self._scope.shares(name)):
                 kept[name] = tool
             else:
                 unused.append(tool)
@@ -165,12 +229,18 @@ def _is_made_of(tool: Tool, entry: Entry, declared: Collection[str]) -> bool:
     if entry.group == TOOL_GROUP:
         return entry.name == tool.name
     offers = entry.group == HOOK_GROUP and "ferrule_tools" in entry.hooks
-    return offers and tool.name not in declared and is_of(entry.distribution, tool)
+    return offers and tool.name not in declared and is_of(entry, tool)
+
+
+def _taken_up(keys: Sequence[str]) -> str:
+    return f"the configuration has changed: {', '.join(keys)} count from this turn on"
 
 
 def _in_words(change: Change) -> str:
-    """Say what happened to a distribution."""
+    """Say what happened to a distribution; empty where only its settings differ."""
     before, after = change
+    if before == after:
+        return ""
     if after is None:
         entry = before
         return "" if entry is None else f"{entry.distribution} {entry.version} is no longer used"

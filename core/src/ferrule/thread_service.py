@@ -21,7 +21,7 @@ from ferrule.opening import Opening, configured, give_up, recall, session_meta, 
 from ferrule.plugin_set import PluginSet
 from ferrule.recipes import RecipeBook, configured_recipes
 from ferrule.recorder import Recorder
-from ferrule.reloading import Reloading
+from ferrule.reloading import Reloading, Scope
 from ferrule.services import LiveServices
 from ferrule.session import LiveSession
 from ferrule.session_parts import SessionParts, Settings
@@ -267,8 +267,8 @@ class ThreadService:
             wants_diff=opening.options.wants_diff,
         )
         parts.way_out = WayOut(lambda: parts.hooks, context, recorder.warning)
-        shares = None if opening.kin is None else opening.kin.shares
-        parts.reloading = Reloading(self._kernel.generations, parts, plugins, manager, shares)
+        scope = Scope(opening.options.config, opening.kin and opening.kin.shares)
+        parts.reloading = Reloading(self._kernel.generations, parts, plugins, manager, scope)
         return parts
 
     def _settings(self, opening: Opening, plugins: PluginSet, recorder: Recorder) -> Settings:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ferrule.config.check import Problem
-    from ferrule_hookspecs.host import Config
+    from ferrule_hookspecs.host import Config, ConfigRequest
 
 
 class Statement(NamedTuple):
@@ -49,6 +49,7 @@ class LoadedConfig:
         allowed: By key, the values the administrator allows.
         bounds: By key, where the administrator says so.
         secrets: Keys whose values are never shown.
+        request: What was asked for, where it may be read again.
     """
 
     values: Mapping[str, object]
@@ -61,6 +62,7 @@ class LoadedConfig:
     allowed: Mapping[str, Sequence[str]] = field(default_factory=dict[str, "Sequence[str]"])
     bounds: Mapping[str, ConfigOrigin] = field(default_factory=dict[str, ConfigOrigin])
     secrets: Sequence[KeyPath] = ()
+    request: ConfigRequest | None = field(default=None, compare=False)
 
     def get(self, key: str, default: object = None) -> object:
         """Return a value by dotted key; parts may be quoted."""

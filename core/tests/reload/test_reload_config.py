@@ -1,0 +1,114 @@
+"""What a living session takes up of a configuration that changes between its turns."""
+
+from kernel_plugins.speech import DONE, call, say
+
+
+def talk(bench, stage, *steps):
+    """Call the tool once a turn; before every turn but the first, take a step."""
+
+    async def script(session):
+        for count in range(len(steps) + 1):
+            if count:
+                steps[count - 1]()
+            stage.turns.extend([[call("ticket", id_=f"c{count}"), DONE], [*say("ok"), DONE]])
+            await bench.start(session)
+            await bench.until("turn/completed", count + 1)
+
+    bench.run(script)
+    return list(bench.outputs(stage).values())
+
+
+def warnings(bench):
+    return [params["message"] for params in bench.of("warning")]
+
+
+def test_a_plugin_is_switched_off_and_on_between_turns(bench, stage, checkout):
+    off = lambda: bench.set_key("plugins.disabled", '["acme-reload"]')  # noqa: E731 -- a step
+    on = lambda: bench.set_key("plugins.disabled", "[]")  # noqa: E731 -- a step
+
+    answers = talk(bench, stage, off, on)
+
+    assert answers == ["one", "unsupported call: ticket", "one"]
+    assert warnings(bench) == [
+        "the configuration has changed: plugins count from this turn on",
+        "acme-reload 1.0 is no longer used",
+        "the configuration has changed: plugins count from this turn on",
+        "acme-reload 1.0 is used from this turn on",
+    ]
+
+
+def test_a_disabled_plugin_that_changes_is_not_imported(bench, stage, checkout, tmp_path):
+    ran = tmp_path / "ran"
+
+    def disable():
+        bench.set_key("plugins.disabled", '["acme-reload"]')
+        checkout.write("tool.py", f"from pathlib import Path\nPath({str(ran)!r}).touch()\n")
+
+    answers = talk(bench, stage, disable)
+
+    assert answers == ["one", "unsupported call: ticket"]
+    assert not ran.exists()
+
+
+def test_what_a_session_may_do_stays_as_it_was_opened(bench, stage, checkout):
+    def widen():
+        bench.set_key("sandbox_mode", '"danger-full-access"')
+        bench.set_key("model", '"other"')
+
+    talk(bench, stage, widen)
+
+    assert {request.model for request in stage.requests} == {"test-model"}
+    contexts = {params["turn"]["status"] for params in bench.of("turn/completed")}
+    assert contexts == {"completed"}
+    assert warnings(bench) == []
+
+
+def test_a_configuration_that_cannot_be_read_changes_nothing(bench, stage, checkout):
+    path = bench.host.home / "config.toml"
+    good = path.read_text()
+
+    answers = talk(
+        bench,
+        stage,
+        lambda: path.write_text('plugins = {disabled = ["acme-reload"]\n' + good),
+        lambda: path.write_text(good),
+    )
+
+    assert answers == ["one", "one", "one"]
+    (told,) = warnings(bench)
+    assert "the configuration has changed and cannot be used as it is" in told
+
+
+SETTINGS = """\
+from pydantic import BaseModel
+class Settings(BaseModel):
+    word: str = "none"
+"""
+TOOL = """\
+from ferrule_hookspecs import Tool, ToolResult
+class Ticket(Tool):
+    name = "ticket"
+    def __init__(self, context):
+        self._word = context.settings.get("word")
+    async def run(self, call, context):
+        return ToolResult(self._word)
+"""
+
+
+def test_a_plugin_s_own_table_counts_from_the_next_turn_on(bench, stage, checkout):
+    checkout.write("settings.py", SETTINGS)
+    checkout.write("tool.py", TOOL)
+    checkout.declare(
+        settings="acme=acme_reload.settings:Settings", tools="ticket=acme_reload.tool:Ticket"
+    )
+
+    answers = talk(
+        bench,
+        stage,
+        lambda: bench.set_key("plugins.settings.acme.word", '"given"'),
+        lambda: bench.set_key("plugins.settings.acme.word", "7"),
+        lambda: bench.set_key("plugins.settings.acme.word", '"again"'),
+    )
+
+    assert answers == ["none", "given", "given", "again"]
+    assert any("word" in text and "go on as they were" in text for text in warnings(bench))
