@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ferrule.approval_record import approval_fault, checkout_of
+from ferrule.isolation.choice import is_isolated
 from ferrule_hookspecs.slots import (
     COMMAND_GROUP,
     HOOK_GROUP,
@@ -18,11 +19,16 @@ from ferrule_hookspecs.slots import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ferrule.entry import Entry
     from ferrule_hookspecs.manifest import Manifest
 
+_INSIDE: Final = "runs in the process of Ferrule, with all of your rights and unconfined"
+_APART: Final = (
+    "runs in a confined process of its own, which can read what commands can read, and beyond that"
+    " use what it asks for and nothing else"
+)
 _VERBS: Final = ("read", "change", "talk to", "be given the variables")
 _POWERS: Final = {"assess": ", and refuse", "gather": "", "observe": "", "rewrite": ""}
 _GROUP_WORDS: Final = {
@@ -42,23 +48,27 @@ _GROUP_WORDS: Final = {
 }
 
 
-def in_words(entries: Sequence[Entry]) -> str:
+def in_words(entries: Sequence[Entry], values: Mapping[str, object]) -> str:
     """Describe one distribution by all of its entries.
 
     Args:
         entries: The entries of one distribution, at least one.
+        values: The configuration, which decides where tools run.
     """
     first = entries[0]
     publisher = first.publisher or "an unnamed publisher"
     is_checkout = first.is_dev or first.is_editable
     place = f"a checkout in {first.roots[0]}" if is_checkout else f"installed in {first.location}"
-    lines = [
-        f"{first.distribution} {first.version} by {publisher}, {place},",
-        "runs in the process of Ferrule, with all of your rights, and",
-    ]
-    for entry in entries:
-        lines += [f"  - {phrase}" for phrase in _phrases(entry)]
+    apart = [entry for entry in entries if is_isolated(entry, values)]
+    inside = [entry for entry in entries if entry not in apart]
+    lines = [f"{first.distribution} {first.version} by {publisher}, {place},"]
+    for runs, those in ((_INSIDE, inside), (_APART, apart)):
+        if those:
+            lines.append(f"{'and ' if len(lines) > 1 else ''}{runs}, and")
+            lines += [f"  - {phrase}" for entry in those for phrase in _phrases(entry)]
     lines += [f"  - {phrase}" for phrase in _wishes(first.manifest)]
+    if inside and any(first.manifest.capabilities):
+        lines.append("What runs in the process of Ferrule is not held to what it asks for.")
     return "\n".join(lines)
 
 

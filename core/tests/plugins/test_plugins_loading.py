@@ -344,10 +344,10 @@ def test_r09_a_plugin_is_described_in_words(site):
         "guard", "@hookimpl\ndef ferrule_tool_before(call):\n    return Verdict.deny('no')\n"
     )
     manager = site.manager()
-    assert in_words([standing.entry for standing in manager.standings]) == (
+    assert in_words([standing.entry for standing in manager.standings], {}) == (
         "acme-guard 1.0 by Acme Corp, installed in "
         f"{site.folder}/acme_guard-1.0.dist-info,\n"
-        "runs in the process of Ferrule, with all of your rights, and\n"
+        "runs in the process of Ferrule, with all of your rights and unconfined, and\n"
         "  - may judge a tool call before it runs, and refuse (ferrule_tool_before)"
     )
 

@@ -59,9 +59,10 @@ def test_a_manifest_is_known_without_importing_its_package_also_from_the_cache(s
     for index in (site.index(), site.index()):
         (entry,) = index.entries("ferrule.plugins")
         assert entry.manifest == parse_manifest(MANIFEST, "")
-        assert "asks to talk to tickets.acme.example" in in_words([entry])
-        assert "asks to change ~/.cache/acme" in in_words([entry])
-        assert "guards: what it judges is refused where it cannot be used" in in_words([entry])
+        told = in_words([entry], {})
+        assert "asks to talk to tickets.acme.example" in told
+        assert "asks to change ~/.cache/acme" in told
+        assert "guards: what it judges is refused where it cannot be used" in told
 
 
 def test_a_manifest_that_cannot_be_read_puts_its_package_out_of_use(site):

@@ -39,7 +39,7 @@ def trust_plugin(context: typer.Context, name: Name, *, yes: Yes = False) -> Non
         typer.echo(f"{shown.distribution} is a part of Ferrule and needs no approval")
         return
     _require_approvable(theirs)
-    typer.echo(in_words(entries))
+    typer.echo(in_words(entries, found.values))
     typer.echo(approval_in_words(shown))
     agree(f"Approve {shown.distribution} {shown.version} as it is now?", is_agreed=yes)
     now = datetime.now(UTC).isoformat(timespec="seconds")

@@ -159,6 +159,6 @@ def _show(host: Host, names: Sequence[str]) -> None:
         if not theirs:
             typer.echo(f"{name} offers Ferrule nothing: it declares no entry point of its groups")
             continue
-        typer.echo(in_words([s.entry for s in theirs]))
+        typer.echo(in_words([s.entry for s in theirs], survey.values))
         for line in advice(theirs, host):
             typer.echo(line)

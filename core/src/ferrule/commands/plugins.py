@@ -24,8 +24,8 @@ from ferrule_hookspecs.host import Host
 from ferrule_hookspecs.slots import HOOK_GROUP
 
 _UNCONFINED: Final = (
-    "Plugins run inside of Ferrule, unconfined, with all of your rights; what one is and asks for,"
-    " says: ferrule plugins show NAME"
+    "Plugins run inside of Ferrule, unconfined, with all of your rights, except for tools in a"
+    " process of their own; what one is and asks for, says: ferrule plugins show NAME"
 )
 
 app = typer.Typer(
@@ -68,11 +68,12 @@ def show_plugin(
     from ferrule.words import approval_in_words, in_words
 
     host = cast("Host", context.obj)
-    found = named_standings(survey_of(host, load_index(host.environ)).standings, name)
+    survey = survey_of(host, load_index(host.environ))
+    found = named_standings(survey.standings, name)
     for distribution in sorted({s.entry.distribution for s in found}):
         theirs = [s for s in found if s.entry.distribution == distribution]
         first = theirs[0].entry
-        typer.echo(in_words([s.entry for s in theirs]))
+        typer.echo(in_words([s.entry for s in theirs], survey.values))
         if distribution not in BUILT_IN_DISTRIBUTIONS:
             typer.echo(approval_in_words(first))
         if changes := _changes(first):
