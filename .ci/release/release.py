@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import contract
 from artifacts import build
 from sbom import bill_of_materials
 from signing import sign, write_sums
@@ -42,6 +43,8 @@ def check(tree: Tree, version: str) -> None:
         raise ReleaseError(f"the tag v{version} exists already")
     if not tree.fragments:
         raise ReleaseError("docs/changelog.d has no fragment: there is nothing to release")
+    if fault := contract.version_fault(tree.root / "hookspecs", version):
+        raise ReleaseError(fault)
     run("uv", "lock", "--check", "--quiet", cwd=tree.root)
     if tree.version == version and f"# Ferrule {version} " in _changelog(tree):
         raise ReleaseError(f"CHANGELOG.md has {version} already")
@@ -52,6 +55,7 @@ def make(tree: Tree, plan: Plan, say: Callable[[str], None]) -> None:
     check(tree, plan.version)
     changed = [] if tree.version == plan.version else tree.bump(plan.version)
     say(f"version {plan.version} in {len(changed)} files")
+    contract.move_on(tree.root / "hookspecs", plan.version)
     today = datetime.now(UTC).date().isoformat()
     fragments = len(tree.fragments)
     run(
