@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ferrule.entry import Entry
-    from ferrule.trust import Standing
+    from ferrule.trust import Standing, State
 
 HealthState = Literal["active", "slow", "disabled", "untrusted", "incompatible", "broken"]
 
@@ -62,35 +62,45 @@ def _health(
     times = hook_times(entry, rows)
     others = rivals.get((entry.group, entry.name), ())
     clashes = tuple(sorted(name for name in others if name != entry.distribution))
-    state, why, mend = _verdict(standing, times)
+    state, why = _verdict(standing, times)
+    mend = mend_of(entry, standing.state, standing.reason)
+    if state == "slow":
+        name = entry.distribution
+        mend = f"tell its publisher, or go without it: ferrule plugins disable {name}"
     return Health(entry, state, why, times, clashes, mend)
 
 
-def _verdict(standing: Standing, times: Sequence[HookTime]) -> tuple[HealthState, str, str]:
-    entry, state, reason = standing
+def mend_of(entry: Entry, state: State, reason: str) -> str:
+    """Say what a user can do about a plugin that is not used; empty when there is nothing."""
     name = entry.distribution
     match state:
         case "active":
-            slow = _slowness(entry, times)
-            mend = f"tell its publisher, or go without it: ferrule plugins disable {name}"
-            return ("slow", slow, mend) if slow else ("active", "", "")
+            return ""
         case "disabled":
             is_listed = "plugins.disabled" in reason
-            return "disabled", reason, f"ferrule plugins enable {entry.name}" if is_listed else ""
+            return f"ferrule plugins enable {entry.name}" if is_listed else ""
         case "blocked":
-            return "disabled", f"blocked: {reason}", f"ferrule plugins remove {name}"
+            return f"ferrule plugins remove {name}"
         case "clash":
-            return "disabled", reason, f"ferrule plugins disable {name}, or give it the name"
+            return f"give it the name as said, or go without it: ferrule plugins disable {name}"
+        case "untrusted" if "plugins.allow" in reason:
+            return "ask whoever keeps plugins.allow, or list it there"
+        case "untrusted" if entry.approval and entry.approval.fault:
+            return "mend the file that is named, or remove it and approve again"
         case "untrusted":
-            return "untrusted", reason, _approval(entry, reason)
+            return f"ferrule plugins show {name}; ferrule plugins trust {name}"
         case "incompatible" | "broken":
-            return state, reason, entry.mend
+            return entry.mend
 
 
-def _approval(entry: Entry, reason: str) -> str:
-    if "plugins.allow" in reason:
-        return "ask who keeps plugins.allow, or add it there"
-    return f"ferrule plugins show {entry.distribution}; ferrule plugins trust {entry.distribution}"
+def _verdict(standing: Standing, times: Sequence[HookTime]) -> tuple[HealthState, str]:
+    state, reason = standing.state, standing.reason
+    if state == "active":
+        slow = _slowness(standing.entry, times)
+        return ("slow", slow) if slow else ("active", "")
+    if state == "blocked":
+        return "disabled", f"blocked: {reason}"
+    return ("disabled", reason) if state in ("disabled", "clash") else (state, reason)
 
 
 def _slowness(entry: Entry, times: Sequence[HookTime]) -> str:

@@ -30,6 +30,8 @@ class DoctorCommand:
 
     def main(self, argv: Sequence[str], host: Host) -> int:
         """Make the checks; returns 0 when nothing fails, 1 when something does."""
+        if argv[:1] == ["plugins"]:
+            return host.invoke("plugins", ["doctor", *argv[1:]])
         try:
             arguments = _parser().parse_args(list(argv))
             cwd = os.path.abspath(arguments.cd or os.getcwd())
@@ -55,7 +57,7 @@ def _parser() -> ArgumentParser:
     parser = GuessingParser(
         prog="ferrule doctor",
         description="Look at everything Ferrule stands on, and say what is wrong and what to do."
-        " Without --repair nothing is changed.",
+        " Without --repair nothing is changed. `ferrule doctor plugins` tells of each plugin.",
         allow_abbrev=False,
     )
     add = parser.add_argument

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ferrule.health import mend_of
 from ferrule_hookspecs.hooks import Check
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _unusable(standings: Sequence[Standing]) -> Iterator[Check]:
             f"plugins.entry.{group}.{entry.name}",
             "fail" if state in {"broken", "incompatible"} else "warn",
             f"{entry.label} is {state}: {reason}",
-            entry.mend,
+            mend_of(entry, state, reason),
         )
 
 
