@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 import anyio
 
 from ferrule.event_queue import TwinQueue
+from ferrule.remote_tool import RemoteTool
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.host import ThreadOptions
 
@@ -55,8 +56,11 @@ class Kin:
         """What its turns begin with."""
         return self.narrowed.settings(options, self.parent.parts.settings)
 
-    def tools(self, found: Mapping[str, Tool]) -> dict[str, Tool]:
+    async def tools(self, found: Mapping[str, Tool]) -> dict[str, Tool]:
         """The tools it has: those of its parent, less what is hidden from it."""
+        for name, tool in found.items():
+            if isinstance(tool, RemoteTool) and not self.shares(name):
+                await tool.aclose()  # so that no process waits for calls that never come
         return {name: tool for name, tool in found.items() if self.shares(name)}
 
     def take_up(self, conversation: Conversation) -> None:

@@ -182,7 +182,7 @@ class ThreadService:
         await open_view(parts, is_new=opening.source != "resume")
         parts.recipes = await configured_recipes(manager.hooks, context)
         parts.tools = _with_own(await manager.session_tools(context), options, context)
-        parts.tools = parts.tools if kin is None else kin.tools(parts.tools)
+        parts.tools = parts.tools if kin is None else await kin.tools(parts.tools)
         conversation = await self._conversation(opening, parts)
         services.bind(parts, conversation)
         session = LiveSession(

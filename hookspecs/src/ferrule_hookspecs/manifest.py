@@ -34,7 +34,8 @@ class Capabilities(NamedTuple):
     Attributes:
         read: Paths it reads; absolute, or from the home with `~/`.
         write: Paths it changes; likewise.
-        hosts: Names of hosts it talks to, `*.` in front for all below a name.
+        hosts: Names of hosts it talks to, `*.` in front for all below a name, `:` and a port
+            behind for another one than 80 and 443.
         environment: Variables it is given.
     """
 
