@@ -93,7 +93,7 @@ def test_show_says_in_words_what_a_plugin_does(site, run):
         run("show", "absent")
 
 
-def test_order_shows_who_is_called_first(site, run):
+def test_r12_order_shows_who_is_called_first(site, run):
     site.add_hooks("a", GUARD + "FERRULE_ORDER = {'after': 'b'}\n")
     site.add_hooks("b", GUARD)
     site.manager()

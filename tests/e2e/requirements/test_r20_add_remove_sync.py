@@ -34,7 +34,7 @@ def test_r20_what_is_added_is_installed_wanted_restored_and_removed(
     assert "install" in added.stderr.splitlines()[0]
     assert added.stderr.startswith("$ ")
     assert "acme-note 1.0 by Acme Corp, installed in" in added.stdout
-    assert "runs in the process of Ferrule, with all of your rights" in added.stdout
+    assert "runs in the process of Ferrule, with all of your rights and unconfined" in added.stdout
     assert "active        ferrule.plugins:note  (acme-note 1.0)" in added.stdout
     assert place.versions()["acme_note"] == "1.0"
     (item,) = wanted(ferrule_home)
