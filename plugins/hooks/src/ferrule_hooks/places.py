@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +17,27 @@ Place = tuple[str, "Standing"]
 def has_hooks(context: PluginContext) -> bool:
     """Tell whether any hooks may be configured."""
     return bool(context.config.get("hooks")) or any(True for _ in files_there(context))
+
+
+def stamps_of(context: PluginContext) -> object:
+    """What stands for the hooks of a session and for who trusts them, to be compared later."""
+    configured = context.config.get("hooks")
+    named = context.table("hooks").get("files")
+    root = context.project_root or context.cwd
+    files = [file for file, _ in files_there(context)]
+    files += [f"{context.home}/hooks-trust.json"]
+    if isinstance(named, (list, tuple)):
+        texts = [str(name) for name in cast("list[object]", named)]
+        files += [os.path.join(root, os.path.expanduser(name)) for name in texts]
+    return configured, tuple((file, _stamp(file)) for file in files)
+
+
+def _stamp(file: str) -> object:
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def files_there(context: PluginContext) -> Iterator[Place]:

@@ -8,7 +8,7 @@ from ferrule_hookspecs import hookimpl
 from ferrule_hookspecs.markers import patient
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ferrule_hooks.session import HookSession
     from ferrule_hookspecs.history import HistoryItem
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _PATIENCE_S: Final = 4 * 3600.0
 _sessions: dict[str, HookSession | None] = {}
 """The hooks of every open session by thread; None where there are none."""
+_stamps: dict[str, object] = {}
+"""What they were read from, by thread."""
 
 
 def _session(turn: TurnInfo, event: str) -> HookSession | None:
@@ -36,18 +38,29 @@ def _open(context: PluginContext) -> HookSession | None:
     """Read the hooks of a session, once."""
     if context.thread_id in _sessions:
         return _sessions[context.thread_id]
+    from ferrule_hooks.places import stamps_of
+
+    stamps = stamps_of(context)  # taken first: what changes while it is read is read again
+    session = _sessions[context.thread_id] = _read(context, None)
+    _stamps[context.thread_id] = stamps
+    return session
+
+
+def _read(context: PluginContext, session: HookSession | None) -> HookSession | None:
+    """Read the hooks, for a session that may have some already."""
     from ferrule_hooks.places import has_hooks
 
-    session = None
-    if has_hooks(context):
-        from ferrule_hooks.session import HookSession
-        from ferrule_hooks.sources import read_handlers
+    if session is None and not has_hooks(context):
+        return None
+    from ferrule_hooks.session import HookSession
+    from ferrule_hooks.sources import read_handlers
 
-        broken: list[str] = []
-        handlers = read_handlers(context, broken)
-        session = HookSession(context, handlers, broken) if handlers or broken else None
-    _sessions[context.thread_id] = session
-    return session
+    broken: list[str] = []
+    handlers = read_handlers(context, broken)
+    if session is not None:
+        session.renew(context, handlers, broken)
+        return session
+    return HookSession(context, handlers, broken) if handlers or broken else None
 
 
 @hookimpl
@@ -73,6 +86,7 @@ async def ferrule_session_start(context: PluginContext, source: str) -> None:
 async def ferrule_session_end(context: PluginContext, reason: str) -> None:
     """Run the hooks of SessionEnd and end what still runs."""
     session = _sessions.pop(context.thread_id, None)
+    _stamps.pop(context.thread_id, None)
     if session is not None:
         from ferrule_hooks.lifecycle import session_ended
 
@@ -88,6 +102,26 @@ async def ferrule_subagent_start(context: PluginContext, parent_thread_id: str) 
         from ferrule_hooks.lifecycle import subagent_started
 
         await subagent_started(session, parent_thread_id)
+
+
+@hookimpl
+async def ferrule_context_updates(context: PluginContext, told: Mapping[str, str]) -> None:
+    """Read the hooks anew before a turn where their files have changed; the model is told nothing.
+
+    A hook whose text is not trusted as it is now does not run, whatever stood there before.
+    """
+    from ferrule_hooks.places import stamps_of
+
+    thread, stamps = context.thread_id, stamps_of(context)
+    if thread not in _stamps or _stamps[thread] == stamps:
+        return
+    before = _sessions.get(thread)
+    session = _sessions[thread] = _read(context, before)
+    _stamps[thread] = stamps
+    if before is None and session is not None:
+        from ferrule_hooks.session import READ_ANEW
+
+        context.warn(READ_ANEW)
 
 
 @hookimpl

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.plugins import PluginContext
 
 LOOK: Final = "look at it with `ferrule hooks list` and trust it with `ferrule hooks trust`"
+READ_ANEW: Final = "the hooks have changed; they were read anew and count from this turn on"
 _BYPASSED: Final = (
     "hooks run without having been trusted, because `--dangerously-bypass-hook-trust` is set"
 )
@@ -43,25 +44,48 @@ class HookSession:
     def __init__(
         self, context: PluginContext, handlers: Sequence[Handler], broken: Sequence[str] = ()
     ) -> None:
-        self.context = context
-        self._broken = broken
         self.judged: dict[str, Judgement] = {}
         self.prolonged: set[str] = set()
         self.pending_context: list[str] = []
         self.stop_reason: str | None = None
         self.compaction: str = "auto"
         self.own_calls: set[str] = set()
-        self._rules = TrustRules(context)
-        self._states: dict[Handler, State] = {each: self._rules.state(each) for each in handlers}
-        self._by_event: dict[str, list[Handler]] = {}
-        for handler, state in self._states.items():
-            if state != "off":
-                self._by_event.setdefault(handler.event, []).append(handler)
-        self._announcer = Announcer(context, handlers)
         self._background = Background()
         self._told: set[str] = set()
-        self._environ = _environ(context)
+        self._states: dict[Handler, State] = {}
+        self._take(context, handlers, broken)
         self._announce()
+
+    def renew(
+        self, context: PluginContext, handlers: Sequence[Handler], broken: Sequence[str]
+    ) -> None:
+        """Go on with hooks that were read anew, and say what changed.
+
+        While a file cannot be read, those that were read before go on.
+        """
+        before = self._states
+        if broken:
+            self._broken = broken
+            return
+        self._take(context, handlers, broken)
+        if self._states != before:
+            context.warn(READ_ANEW)
+            self._announce()
+
+    def _take(
+        self, context: PluginContext, handlers: Sequence[Handler], broken: Sequence[str]
+    ) -> None:
+        rules = TrustRules(context)
+        states: dict[Handler, State] = {each: rules.state(each) for each in handlers}
+        by_event: dict[str, list[Handler]] = {}
+        for handler, state in states.items():
+            if state != "off":
+                by_event.setdefault(handler.event, []).append(handler)
+        self.context = context
+        self._broken = broken
+        self._rules, self._states, self._by_event = rules, states, by_event
+        self._announcer = Announcer(context, handlers)
+        self._environ = _environ(context)
 
     def doubt(self, verdict: Verdict | None = None) -> Verdict | None:
         """Have a call asked about while a file cannot be read that may hold a guard."""
