@@ -91,6 +91,35 @@ def test_an_empty_folder_of_the_user_stays_and_is_protected(start, workspace):
     assert list((workspace / ".codex").iterdir()) == []
 
 
+@pytest.mark.parametrize(("name", "content"), [(".git", None), ("config", ""), ("commondir", "")])
+def test_one_that_was_only_begun_is_made_anew_and_removed(start, policy, workspace, name, content):
+    path = workspace / name
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_text(content)
+    path.chmod(0o1755)
+    time.sleep(0.06)  # longer than another run may be between making a stand-in and marking it
+    child, launch = start("echo x > made; echo x > " + name, policy=policy(forbidden=[name]))
+    child.communicate()
+    launch.cleanup()
+    assert left(workspace) == ["made"]
+
+
+@pytest.mark.parametrize("name", [".git/HEAD", "config"])
+def test_what_somebody_has_filled_since_it_was_begun_stays(start, policy, workspace, name):
+    path = workspace / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("mine\n")
+    begun = workspace / name.split("/")[0]
+    begun.chmod(0o1755)
+    time.sleep(0.06)  # longer than another run may be between making a stand-in and marking it
+    child, launch = start("true", policy=policy(forbidden=[begun.name]))
+    child.communicate()
+    launch.cleanup()
+    assert path.read_text() == "mine\n"
+
+
 def test_removing_one_from_outside_is_noticed(start, workspace):
     child, launch = start("read line")
     (workspace / ".git").rmdir()

@@ -143,6 +143,7 @@ class BubblewrapBackend:
         run = _Run(guard, self._watchdog)
         run.covered = CoveredSockets(view.sockets)
         try:
+            run.leash = self._watchdog.leash()
             bounds = run.bounds = bounds_for(policy)
             if command.door is not None and not policy.network:
                 bounds.opening = partial(self._doors.open, command.door)
@@ -153,6 +154,7 @@ class BubblewrapBackend:
             words += environment_arguments(policy, command.env)
             words += ["--seccomp", str(run.opened[0])]
             words += ["--info-fd", str(bounds.info), "--block-fd", str(bounds.gate)]
+            words += ["--sync-fd", str(run.leash)]  # its first process holds it, no other does
             if not command.tty:
                 words.append("--new-session")
             run.opened.append(_argument_file(words))
@@ -207,6 +209,7 @@ class _Run:
     def __init__(self, guard: Guard, watchdog: Watchdog) -> None:
         self._guard = guard
         self._watchdog = watchdog
+        self.leash = -1
         self.bounds: Bounds | None = None
         self.scope: ScopedStart | None = None
         self.covered = CoveredSockets()
@@ -216,7 +219,8 @@ class _Run:
     def passed(self) -> tuple[int, ...]:
         """What the command's start inherits."""
         pipes = () if self.bounds is None else (self.bounds.info, self.bounds.gate)
-        return (*self.opened, *pipes, *(() if self.scope is None else self.scope.passed))
+        scope = () if self.scope is None else self.scope.passed
+        return (self.leash, *self.opened, *pipes, *scope)
 
     def started(self) -> None:
         self._close_files()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _INFO_SIZE: Final = 4096
 _INT_SIZE: Final = 4
+_PATIENCE_MS: Final = 1000
 
 
 @dataclass(slots=True)
@@ -57,6 +58,9 @@ class Bounds:
     is_up: bool = False
     _info_end: int = -1
     _gate_end: int = -1
+    _process: int = -1
+    _is_over: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def open(self) -> None:
         """Make the pipes."""
@@ -71,10 +75,13 @@ class Bounds:
         _thread.start_new_thread(self._set, ())
 
     def close(self) -> None:
-        """Give back the pipes of a command that never started, and the control groups."""
+        """End what is left of the sandbox; give back pipes of what never started, and groups."""
         if self.info != -1:
             _close(self.info, self.gate, self._info_end, self._gate_end)
             self.info = self.gate = -1
+        with self._lock:
+            self._is_over = True
+            self._end()
         give_back(self.groups)
         self.groups.clear()
 
@@ -87,6 +94,7 @@ class Bounds:
             if text:
                 facts = json.loads(text)
                 pid = int(facts["child-pid"])
+                self._take(pid)
                 self._bound(pid)
                 if self.opening is not None:
                     self.opening(pid, facts.get("net-namespace"))
@@ -108,6 +116,30 @@ class Bounds:
         finally:
             _close(self._info_end, self._gate_end)
             self.stands.set()
+
+    def _take(self, pid: int) -> None:
+        """Have hold of the sandbox's first process, whoever gets its number later."""
+        with self._lock:
+            self._process = os.pidfd_open(pid)
+            if self._is_over:
+                self._end()
+
+    def _end(self) -> None:
+        """Kill the sandbox that bubblewrap has left: killed itself, it may not take it along.
+
+        One that is still set up must be gone before stand-ins are, because it makes what it mounts
+        on where that is missing.
+        """
+        process, self._process = self._process, -1
+        if process == -1:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(process, signal.SIGKILL)
+            if not self.is_up:
+                end = select.poll()
+                end.register(process, select.POLLIN)
+                end.poll(_PATIENCE_MS)
+        os.close(process)
 
     def _bound(self, pid: int) -> None:
         resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
 _USUAL_FOLDERS: Final = ("/usr/bin", "/usr/local/bin", "/bin", "/run/current-system/sw/bin")
 _TRIAL_SECONDS: Final = 10
 _BOOT: Final = "/proc/sys/kernel/random/boot_id"
+# Nothing that ends it with us: ended at the wrong moment it would leave a process that waits for
+# it for ever, and left alone it ends by itself.
 _TRIAL: Final = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net"),
-    *("--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
-    *("--cap-drop", "ALL"),
+    *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--cap-drop", "ALL"),
 )
 
 
@@ -96,21 +98,31 @@ def try_out(program: str) -> str | None:
     """Run bubblewrap once; returns what went wrong."""
     argv: Sequence[str] = (program, *_TRIAL, "--", "/bin/sh", "-c", "exit 0")
     try:
-        ended = subprocess.run(
-            argv,
-            env={},
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_TRIAL_SECONDS,
-            check=False,
-        )
+        code, errors = _run(argv)
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
-    if ended.returncode == 0:
+    if code == 0:
         return None
-    text = ended.stderr.decode("utf-8", "replace").strip()
-    return text.splitlines()[-1] if text else f"it ended with exit code {ended.returncode}"
+    text = errors.decode("utf-8", "replace").strip()
+    return text.splitlines()[-1] if text else f"it ended with exit code {code}"
+
+
+def _run(argv: Sequence[str]) -> tuple[int, bytes]:
+    with subprocess.Popen(
+        argv,
+        env={},
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        process_group=0,
+    ) as trial:
+        try:
+            errors = trial.communicate(timeout=_TRIAL_SECONDS)[1]
+        except BaseException:
+            os.killpg(trial.pid, signal.SIGKILL)  # with what it has made of itself
+            raise
+        return trial.returncode, errors
 
 
 def _key(program: str) -> str:

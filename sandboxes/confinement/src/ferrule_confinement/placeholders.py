@@ -4,7 +4,8 @@ A mount needs something to be mounted on, so a missing `.git` or `.ferrule` is s
 empty folder on the host while a command runs. Every run that needs a stand-in holds a shared lock
 on it; whoever can turn that into an exclusive one is the last and removes it. A stand-in is told
 from a folder of the user's by its time stamp, which changes as soon as anything is put into it.
-What a killed process leaves is removed by the watchdog, or by the next run.
+Until it bears the stamp it is told by its sticky bit, which it is made with: there is no moment at
+which nobody could tell. What a killed process leaves the watchdog removes, or the next run.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from ferrule_confinement.late_close import close_later
 from ferrule_hookspecs.errors import SandboxUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 # 2001-09-09 01:46:40.123456789 UTC: a moment no tool sets by accident, nanoseconds included.
 _STAMP: Final = 1_000_000_000_123_456_789
+_MARK: Final = stat.S_ISVTX
 _FILE_NAMES: Final = frozenset({"config", "config.worktree", "commondir"})
 _ATTEMPTS: Final = 200
 _BEING_MADE_NS: Final = 50_000_000
@@ -80,16 +82,8 @@ def place(paths: Sequence[str]) -> tuple[Guard, list[str]]:
 
 def _place(path: str, guard: Guard) -> bool:
     for _ in range(_ATTEMPTS):
-        try:
-            _create(path)
-        except FileExistsError:
-            pass
-        except OSError as error:
-            if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT):
-                return False
-            raise SandboxUnavailableError(
-                f"{path} cannot be protected: {error.strerror}; make the folder above it writable"
-            ) from error
+        if not _is_made(path):
+            return False
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -99,6 +93,9 @@ def _place(path: str, guard: Guard) -> bool:
         if _is_being_made(os.fstat(descriptor)):
             os.close(descriptor)
             time.sleep(_PAUSE_SECONDS)
+            continue
+        if _is_begun(path, descriptor):
+            _take_away(path, descriptor)
             continue
         if not _is_stand_in(os.fstat(descriptor)):
             os.close(descriptor)
@@ -111,20 +108,49 @@ def _place(path: str, guard: Guard) -> bool:
     raise SandboxUnavailableError(f"{path} cannot be protected: it keeps changing; try again")
 
 
-def _create(path: str) -> None:
-    if not is_file_name(path):
-        os.mkdir(path, 0o755)
-        os.utime(path, ns=(_STAMP, _STAMP))
-        return
-    # A git folder that names itself as the common one is the same repository as without the file.
-    content = os.path.dirname(path) if os.path.basename(path) == "commondir" else ""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+def _is_made(path: str) -> bool:
+    """Make a stand-in unless something is there; False where nothing can be."""
     try:
-        if content:
-            os.write(descriptor, os.fsencode(content + "\n"))
+        _create(path)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        if error.errno == errno.ENOENT and os.path.isdir(os.path.dirname(path)):
+            return True  # somebody has taken it for one that a killed process had begun
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT):
+            return False
+        raise SandboxUnavailableError(
+            f"{path} cannot be protected: {error.strerror}; make the folder above it writable"
+        ) from error
+    return True
+
+
+def _create(path: str) -> None:
+    """Make a stand-in; it bears the mark until it bears the stamp."""
+    if is_file_name(path):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        descriptor = os.open(path, flags, _MARK | 0o644)
+    else:
+        os.mkdir(path, _MARK | 0o755)
+        # Not by its path, which may be a folder of the user's by now.
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(path, flags)
+    try:
+        if content := _content(path):
+            os.write(descriptor, content)
         os.utime(descriptor, ns=(_STAMP, _STAMP))
+        mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+        if mode & _MARK:  # not every file system keeps it
+            os.fchmod(descriptor, mode & ~_MARK)
     finally:
         os.close(descriptor)
+
+
+def _content(path: str) -> bytes:
+    """A git folder that names itself as the common one is the same repository as without that."""
+    if os.path.basename(path) != "commondir":
+        return b""
+    return os.fsencode(os.path.dirname(path) + "\n")
 
 
 def _is_stand_in(facts: os.stat_result) -> bool:
@@ -134,6 +160,31 @@ def _is_stand_in(facts: os.stat_result) -> bool:
 def _is_being_made(facts: os.stat_result) -> bool:
     """Whether another run may be between creating this and stamping it."""
     return not _is_stand_in(facts) and time.time_ns() - facts.st_ctime_ns < _BEING_MADE_NS
+
+
+def _is_begun(path: str, descriptor: int) -> bool:
+    """Whether this was made as a stand-in and does not bear the stamp: its maker was killed."""
+    facts = os.fstat(descriptor)
+    is_marked = bool(facts.st_mode & _MARK) and facts.st_uid == os.geteuid()
+    if not is_marked or _is_stand_in(facts):
+        return False
+    if stat.S_ISDIR(facts.st_mode):
+        return not os.listdir(descriptor)
+    content = _content(path)
+    return os.pread(descriptor, len(content) + 1, 0) in (b"", content)
+
+
+def _take_away(path: str, descriptor: int) -> None:
+    """Remove what a killed process has begun, unless its maker was only slow."""
+    with contextlib.suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_begun(path, descriptor) and _is_at(path, descriptor):
+            _removal(os.fstat(descriptor))(path)
+    os.close(descriptor)
+
+
+def _removal(facts: os.stat_result) -> Callable[[str], None]:
+    return os.rmdir if stat.S_ISDIR(facts.st_mode) else os.unlink
 
 
 def _is_at(path: str, descriptor: int) -> bool:
@@ -157,7 +208,7 @@ def _release(placeholder: Placeholder) -> bool:
         if _is_stand_in(facts):
             with contextlib.suppress(OSError):  # another run needs it still, or it was filled
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                (os.rmdir if stat.S_ISDIR(facts.st_mode) else os.unlink)(path)
+                _removal(facts)(path)
                 give_up = close_later
         return False
     finally:
