@@ -21,6 +21,7 @@ import re
 import sys
 import tomllib
 import typing
+from collections.abc import Mapping
 from pathlib import Path
 
 from ferrule_hookspecs import hooks, markers
@@ -93,10 +94,17 @@ def hooks_page() -> str:
             "",
             f"- **Kind:** {contract.kind}: {_KINDS[contract.kind]}",
             *(f"- **{part}:** {parts[part]}" for part in _PARTS if part in parts),
+            *_deprecated(contract.deprecated),
             f"- **Added in:** {parts['Added in']}",
         ]
         sections.append("\n".join(lines) + "\n")
     return "\n".join(sections)
+
+
+def _deprecated(said: str | Mapping[str, str]) -> list[str]:
+    if isinstance(said, str):
+        return [f"- **Deprecated** {said}"] if said else []
+    return [f"- **Deprecated:** `{argument}` {text}" for argument, text in said.items()]
 
 
 def docstring_parts(function: object) -> dict[str, str]:
@@ -123,6 +131,7 @@ def contract_api() -> dict[str, object]:
                 "kind": contract.kind,
                 "timeoutSeconds": contract.timeout_s,
                 "signature": _signature(name, getattr(hooks, name)),
+                **({"deprecated": contract.deprecated} if contract.deprecated else {}),
             }
             for name, contract in markers.HOOK_CONTRACTS.items()
         },

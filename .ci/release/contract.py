@@ -117,6 +117,8 @@ def _flat(api: dict[str, Any]) -> dict[str, str]:
         found[path] = f"{hook['kind']} -> {ast.unparse(returned) if returned else ''}"
         for each in (*function.args.args, *function.args.kwonlyargs):
             found[f"{path}.{each.arg}"] = ast.unparse(each.annotation) if each.annotation else ""
+        if "deprecated" in hook:
+            found[f"{path}, deprecated"] = str(hook["deprecated"])
     for module, names in api["modules"].items():
         for name, what in names.items():
             path = f"modules.{module}.{name}"

@@ -132,6 +132,11 @@ class Entry(NamedTuple):
         return () if self.probe is None else self.probe.hooks
 
     @property
+    def deprecated(self) -> tuple[str, ...]:
+        """What it uses that will be gone, one sentence each."""
+        return () if self.probe is None else self.probe.deprecated
+
+    @property
     def import_ms(self) -> float:
         """How long its import took in the probe, in milliseconds."""
         return 0.0 if self.probe is None else self.probe.import_ms

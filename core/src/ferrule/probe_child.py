@@ -16,7 +16,9 @@ import traceback
 from typing import IO, TYPE_CHECKING, Final, cast
 
 from ferrule import loading
+from ferrule.deprecations import deprecated_uses
 from ferrule.entry import Probe
+from ferrule.import_watch import ImportWatch
 from ferrule.loading import load_target
 from ferrule_hookspecs import hooks, markers
 from ferrule_hookspecs.slots import (
@@ -43,9 +45,12 @@ def main(entries: Sequence[tuple[str, str, str, list[str], str]]) -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     with tempfile.TemporaryFile() as printed:
         os.dup2(printed.fileno(), 1)
+        watch = ImportWatch()
         for entry in entries:
-            answers.write(json.dumps(_probe(entry, printed)) + "\n")
+            answers.write(json.dumps(_probe(entry, printed, watch)) + "\n")
             answers.flush()
+            if watch.is_tainted:  # the others are probed in a new process
+                break
     os._exit(0)
 
 
@@ -56,7 +61,9 @@ def _leave_with_parent(requests: int) -> None:
     os._exit(1)
 
 
-def _probe(entry: tuple[str, str, str, list[str], str], printed: IO[bytes]) -> Probe:
+def _probe(
+    entry: tuple[str, str, str, list[str], str], printed: IO[bytes], watch: ImportWatch
+) -> Probe:
     group, name, target, roots, import_path = entry
     before = printed.seek(0, os.SEEK_END)
     started = time.perf_counter()
@@ -66,7 +73,10 @@ def _probe(entry: tuple[str, str, str, list[str], str], printed: IO[bytes]) -> P
         facts = _INSPECTORS.get(group, _inspect_driver)(name, found)
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001 -- whatever an import raises is the answer
+        watch.fault()
         return Probe(ok=False, fault=_fault(error), file=_file(target))
+    if fault := watch.fault():
+        return Probe(ok=False, fault=fault, file=_file(target))
     if printed.seek(0, os.SEEK_END) != before:
         return Probe(ok=False, fault="its import writes to standard output", file=_file(target))
     return facts._replace(import_ms=round(spent, 2), file=_file(target))
@@ -90,18 +100,19 @@ def _inspect_hooks(name: str, found: object) -> Probe:
         raise TypeError(" ".join(str(error).split())) from None
     served = [caller.name for caller in manager.get_hookcallers(found) or []]
     order = cast("dict[str, object]", getattr(found, "FERRULE_ORDER", {}))
+    taken: dict[str, Sequence[str]] = {}
     for caller in served:
-        if any(
-            impl.wrapper or impl.hookwrapper
-            for impl in getattr(manager.hook, caller).get_hookimpls()
-        ):
-            raise TypeError(f"{caller} is a wrapper; Ferrule calls plain implementations only")
+        for impl in getattr(manager.hook, caller).get_hookimpls():
+            if impl.wrapper or impl.hookwrapper:
+                raise TypeError(f"{caller} is a wrapper; Ferrule calls plain implementations only")
+            taken[caller] = (*impl.argnames, *impl.kwargnames)
     return Probe(
         ok=True,
         hooks=tuple(sorted(served)),
         before=_names(order.get("before")),
         after=_names(order.get("after")),
         is_outermost=order.get("outermost") is True,
+        deprecated=deprecated_uses(taken, markers.HOOK_CONTRACTS),
     )
 
 

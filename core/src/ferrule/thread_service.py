@@ -12,6 +12,7 @@ from ferrule.attempt import confined
 from ferrule.budgets import Budgets
 from ferrule.config.providers import built_in_providers
 from ferrule.context_changes import begin_conversation, continue_conversation
+from ferrule.deprecations import deprecation_notices
 from ferrule.event_queue import EventQueue
 from ferrule.family import Family
 from ferrule.ids import uuid7
@@ -202,7 +203,8 @@ class ThreadService:
             usage = stored_usage(opening.records, opening.thread_id, settings.context_window)
             if usage is not None:
                 queue.put(usage)
-        for warning in (*options.config.warnings, *await _notices(parts)):
+        notices = [*deprecation_notices(manager.usable()), *await _notices(parts)]
+        for warning in (*options.config.warnings, *notices):
             recorder.warning(warning)
         _name_accepted_gaps(parts)
         await self._announce(parts, opening)

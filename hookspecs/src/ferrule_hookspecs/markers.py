@@ -5,7 +5,7 @@ Plugins import `hookimpl`; only `hooks.py` uses `hook_contract`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, Literal, NamedTuple, TypeVar
 
 import pluggy
@@ -32,10 +32,13 @@ class HookContract(NamedTuple):
     Attributes:
         kind: How answers combine.
         timeout_s: Deadline for one implementation, in seconds.
+        deprecated: Since when the hook, or some of its arguments, should not be used any more,
+            what to use instead, and when it will be gone: "since 0.2, use call; gone in 0.3".
     """
 
     kind: HookKind
     timeout_s: float
+    deprecated: str | Mapping[str, str] = ""
 
 
 PATIENCE: Final = "ferrule_patience_s"
@@ -70,11 +73,17 @@ def replayable(function: _F) -> _F:
 HOOK_CONTRACTS: Final[dict[str, HookContract]] = {}
 
 
-def hook_contract(kind: HookKind, *, timeout_s: float = 5.0) -> Callable[[_F], _F]:
-    """Declare a hook specification together with its combining rule and deadline."""
+def hook_contract(
+    kind: HookKind, *, timeout_s: float = 5.0, deprecated: str | Mapping[str, str] = ""
+) -> Callable[[_F], _F]:
+    """Declare a hook specification together with its combining rule and deadline.
+
+    What is `deprecated` goes on working until the next minor version of the contract; its users
+    are told.
+    """
 
     def mark(function: _F) -> _F:
-        HOOK_CONTRACTS[function.__name__] = HookContract(kind, timeout_s)
+        HOOK_CONTRACTS[function.__name__] = HookContract(kind, timeout_s, deprecated)
         return hookspec(function)
 
     return mark

@@ -61,6 +61,7 @@ def _lines(health: Health) -> list[str]:
     parts += [_time(time) for time in health.times]
     lines = [f"{head}  {'; '.join(parts)}".rstrip()]
     lines += [f"    why: {health.why}"] if health.why else []
+    lines += [f"    warning: {use}" for use in entry.deprecated]
     lines += [f"    clashes with: {', '.join(health.clashes)}"] if health.clashes else []
     return [*lines, f"    mend: {health.mend}"] if health.mend else lines
 

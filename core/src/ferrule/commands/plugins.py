@@ -145,6 +145,7 @@ def _row(standing: Standing, governance: Governance) -> dict[str, object]:
         "reason": standing.reason,
         "review": _review(entry, governance) or None,
         "hooks": list(entry.hooks),
+        "deprecated": list(entry.deprecated),
         "importMs": entry.import_ms if entry.probe else None,
         "fault": entry.fault or None,
     }
@@ -167,6 +168,7 @@ def _lines(standings: Sequence[Standing], governance: Governance) -> list[str]:
             hooks = f"  hooks: {', '.join(entry.hooks)}" if entry.hooks else ""
             lines.append(f"  {entry.group}:{entry.name}  {_state(standing)}  {time}{hooks}")
             lines += filter(None, [_state_line(standing)])
+            lines += [f"    warning: {use}" for use in entry.deprecated]
     return lines
 
 
