@@ -37,6 +37,8 @@ _FIRST_TOOLS: Final = ("exec_command", "write_stdin", "update_plan", "apply_patc
 class PluginManager:
     """Plugins as one configuration allows them."""
 
+    _whole: PluginManager | None = None
+
     def __init__(
         self,
         index: Index,
@@ -95,6 +97,7 @@ class PluginManager:
     def only(self, keys: Collection[tuple[str, str]]) -> PluginManager:
         """Return the same manager with some of its entries."""
         part = copy(self)
+        part._whole = self._whole or self
         part._active = {key: entry for key, entry in self._active.items() if key in keys}
         part.__dict__.pop("_apart", None)
         part.hooks = self.hooks.only([name for group, name in keys if group == HOOK_GROUP])
@@ -135,7 +138,8 @@ class PluginManager:
             return {}
         from ferrule.isolation.tools import IsolatedTools
 
-        made = await IsolatedTools(self, context, self._report, self._tool_context).open(wanted)
+        whole = self._whole or self  # which has the sandboxes, too
+        made = await IsolatedTools(whole, context, self._report, self._tool_context).open(wanted)
         return {tool.name: tool for tool in made}
 
     def driver(self, group: str, name: str, context: PluginContext) -> object:

@@ -5,6 +5,7 @@ import os
 import sys
 
 import pytest
+from kernel_plugins.speech import DONE, call, say
 
 USES = (
     "arguments",
@@ -81,6 +82,26 @@ def test_only_a_tool_that_is_not_isolated_is_imported_here(stranger, isolation):
 
     assert (int(place) == os.getpid()) is (isolation == "none")
     assert ("acme_courier" in sys.modules) is (isolation == "none")
+
+
+@pytest.mark.slow
+def test_a_change_of_its_code_is_taken_up_between_turns(stranger, bench, stage):
+    stranger.install("courier", TOOLS)
+    module = stranger.folder / "src" / "acme_courier" / "__init__.py"
+
+    async def script(session):
+        for id_ in ("c1", "c2"):
+            stage.turns.extend([[call(*use("failing"), id_), DONE], [*say("ok"), DONE]])
+        await bench.start(session)
+        await bench.until("turn/completed")
+        module.write_text(module.read_text().replace("it failed", "it failed otherwise"))
+        await bench.start(session)
+        await bench.until("turn/completed", 2)
+
+    bench.run(script)
+
+    answers = bench.outputs(stage)
+    assert (answers["c1"], answers["c2"]) == ("it failed", "it failed otherwise")
 
 
 @pytest.mark.slow

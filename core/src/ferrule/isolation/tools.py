@@ -105,9 +105,13 @@ class IsolatedTools:
         except (FerruleError, OSError, ValueError) as error:
             first, made = members[0], []
             self._report(f"{first.label} cannot run in a process of its own: {error}; {first.mend}")
-        if guest is not None:
-            used = {tool.name for tool in made}
-            await guest.keep(used)
+        except BaseException:  # who opens the session was cancelled
+            made = []
+            raise
+        finally:
+            if guest is not None:
+                with anyio.CancelScope(shield=True):
+                    await guest.keep({tool.name for tool in made})
         return made
 
 
