@@ -1,0 +1,117 @@
+"""The code blocks of the documentation, and what is said about each in the source of its page.
+
+A comment in front of a block says what it is where its language does not:
+
+    <!-- excerpt: PATH -->    a part of a file that is tested itself
+    <!-- as: KIND -->         a file of that kind, or code with the surroundings of that name
+    <!-- then: STATEMENT -->  run after a Python block, so that what it defines is used
+    <!-- not run: REASON -->  what cannot run here, for a reason of the list below
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PAGES = sorted(
+    page
+    for pattern in ("*.md", "docs/*.md", "core/*.md", "hookspecs/*.md", "tests/kit/*.md")
+    for page in ROOT.glob(pattern)
+    if page.name != "CHANGELOG.md"
+) + sorted(
+    page
+    for folder in ("plugins", "sandboxes", "reviewers", "docs/gallery")
+    for page in ROOT.glob(f"{folder}/*/README.md")
+)
+REASONS = frozenset(
+    {
+        "changes the system",
+        "needs a container engine",
+        "needs a desktop",
+        "needs a terminal",
+        "needs an account",
+        "needs another machine",
+        "needs another system",
+        "needs the network",
+        "shows a pattern, not a command",
+    }
+)
+_BLOCK = re.compile(
+    r"(?P<marks>(?:<!--.*?-->\n+)*)^```(?P<language>\w*)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+_MARK = re.compile(r"<!-- (as|then|excerpt|not run): (.*?) -->")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+    marks: tuple[tuple[str, str], ...]
+
+    @property
+    def place(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+    def mark(self, name: str) -> str:
+        return dict(self.marks).get(name, "")
+
+    @property
+    def is_run(self) -> bool:
+        return not self.mark("not run") and not self.mark("excerpt")
+
+
+def blocks_of(page: Path) -> list[Block]:
+    text = page.read_text("utf-8")
+    return [
+        Block(
+            page,
+            text.count("\n", 0, match.start("text")) + 1,
+            match["language"],
+            match["text"],
+            tuple(_MARK.findall(match["marks"])),
+        )
+        for match in _BLOCK.finditer(text)
+    ]
+
+
+ALL = [block for page in PAGES for block in blocks_of(page)]
+
+
+@pytest.fixture(scope="session")
+def all_blocks() -> list[Block]:
+    return ALL
+
+
+@pytest.fixture(scope="session")
+def reasons() -> frozenset[str]:
+    return REASONS
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give tests every block of a language, or every page with blocks of it."""
+    for name in metafunc.fixturenames:
+        language, _, unit = name.rpartition("_")
+        wanted = {"toml": {"toml"}, "json": {"json"}, "python": {"python"}}.get(language)
+        if language == "shell":
+            wanted = {"console", "sh"}
+        if wanted is None or unit not in ("block", "page"):
+            continue
+        found = [block for block in ALL if block.language in wanted and block.is_run]
+        if unit == "block":
+            metafunc.parametrize(name, found, ids=[block.place for block in found])
+        else:
+            pages = {
+                page: [block for block in found if block.page == page]
+                for page in dict.fromkeys(block.page for block in found)
+            }
+            ids = [str(page.relative_to(ROOT)) for page in pages]
+            metafunc.parametrize(name, list(pages.values()), ids=ids)

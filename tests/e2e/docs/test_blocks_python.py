@@ -1,0 +1,44 @@
+"""Python that the documentation shows runs: in order, in an interpreter per page."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from ferrule_testkit.model_items import message
+
+ROOT = Path(__file__).parents[3]
+RUNNER = Path(__file__).with_name("page_runner.py")
+PACKAGES = sorted(ROOT.glob("tests/e2e/packages/acme-*/src"))
+
+
+def begin_work(workspace):
+    """Leave the branch `main` with a change."""
+    identity = ["-c", "user.name=A", "-c", "user.email=a@example.com"]
+    for line in ("commit -q --allow-empty -m first", "branch -f main", "checkout -q -b work"):
+        subprocess.run(["git", *identity, *line.split()], cwd=workspace, check=True)
+    (workspace / "new.py").write_text("x = 1\n")
+
+
+def test_the_blocks_of_a_page_run(python_page, ferrule_home, model_server):
+    begin_work(ferrule_home.workspace)
+    model_server.play([[message("done")]] * 20)
+    finished = subprocess.run(
+        [sys.executable, RUNNER],
+        input=json.dumps(
+            [
+                {name: block.mark(name) for name in ("as", "then")}
+                | {"place": block.place, "text": block.text}
+                for block in python_page
+            ]
+        ),
+        capture_output=True,
+        text=True,
+        cwd=ferrule_home.workspace,
+        env=os.environ
+        | ferrule_home.environ
+        | {"PYTHONPATH": os.pathsep.join(map(str, PACKAGES)), "PYTHONWARNINGS": "error"},
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
