@@ -91,6 +91,7 @@ class Entry(NamedTuple):
         manifest: What its package says about itself.
         manifest_fault: Why that cannot be read; empty when it can, or there is nothing.
         approval: What the user approved of its distribution; None where nothing was.
+        requires_python: The version specifier on Python.
     """
 
     group: str
@@ -115,6 +116,7 @@ class Entry(NamedTuple):
     manifest: Manifest = Manifest()
     manifest_fault: str = ""
     approval: Approval | None = None
+    requires_python: str = ""
 
     @property
     def ok(self) -> bool | None:

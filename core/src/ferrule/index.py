@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "Index", "Probe", "build_index", "load_index"]
 
-_FORMAT: Final = 3
+_FORMAT: Final = 4
 
 
 class _Cache(TypedDict):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tomllib
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _CONTRACT = "ferrule-hookspecs"
+_EXTRAS = re.compile(r"^\[[^\]]*\]\s*")
+_OF_EXTRA = re.compile(r"\bextra\s*==")
 _PUBLISHER = ("Author", "Author-email", "Maintainer", "Maintainer-email")
 _CODE = (".py", ".so", ".pyd", ".pyc")
 _BY_INSTALLER = frozenset({"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"})
@@ -100,6 +103,7 @@ def scan_checkout(path: str) -> list[Entry]:
         str(root),
         summary=str(project.get("description", "")),
         requires_hookspecs=_contract_specifier(requirements),
+        requires_python=str(project.get("requires-python", "")),
         roots=(str(source),),
         import_path=str(source),
         is_dev=True,
@@ -206,6 +210,7 @@ def _distribution(folder: Path, directory: str, scan: Scan) -> Entry:
         requires_hookspecs=_contract_specifier(
             value for key, value in headers if key == "Requires-Dist"
         ),
+        requires_python=fields.get("Requires-Python", ""),
         record_hash=_record_hash(folder),
         roots=(source,) if source else (directory,),
         import_path="" if source else directory,
@@ -243,10 +248,13 @@ def _headers(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _contract_specifier(requirements: Iterable[str]) -> str:
+    """Find the range of the contract; what only an extra of the plugin asks for is none."""
     for requirement in requirements:
-        name, rest = split_requirement(requirement.partition(";")[0])
-        if normal_name(name) == _CONTRACT:
-            return rest.strip("() ")
+        wanted, _, marker = requirement.partition(";")
+        name, rest = split_requirement(wanted)
+        if normal_name(name) == _CONTRACT and not _OF_EXTRA.search(marker):
+            rest = _EXTRAS.sub("", rest)
+            return "" if rest.startswith("@") else rest.strip("() ")
     return ""
 
 

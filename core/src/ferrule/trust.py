@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from ferrule.approval_record import approval_fault
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS, distribution_of
+from ferrule.compatibility import compatibility_fault
 from ferrule.index import is_named
 from ferrule.versions import normal_name, satisfies, split_requirement
 from ferrule_hookspecs.errors import ConfigError
@@ -142,7 +143,7 @@ def _judge_alone(entry: Entry, governance: Governance, contract_version: str) ->
         return Standing(entry, "untrusted", fault)
     if entry.manifest_fault:
         return Standing(entry, "broken", entry.manifest_fault)
-    if fault := _contract_fault(entry, contract_version):
+    if fault := compatibility_fault(entry, contract_version):
         return Standing(entry, "incompatible", fault)
     return Standing(entry)
 
@@ -199,23 +200,6 @@ def _pin_fault(entry: Entry, pin: Pin) -> str:
 
 def _specifier(version: str) -> str:
     return f"=={version}" if version[:1].isdigit() else version
-
-
-def _contract_fault(entry: Entry, contract_version: str) -> str:
-    if not entry.requires_hookspecs or not contract_version:
-        return ""
-    wanted = f"{entry.distribution} {entry.version} needs ferrule-hookspecs"
-    try:
-        if satisfies(contract_version, entry.requires_hookspecs):
-            return ""
-        lower = [c for c in entry.requires_hookspecs.split(",") if c.strip()[:2] in {">=", "~="}]
-        is_host_old = any(
-            not satisfies(contract_version, ">=" + clause.strip()[2:]) for clause in lower
-        )
-    except ValueError as error:
-        return f"{wanted} {entry.requires_hookspecs!r}, which cannot be read: {error}"
-    side = "ferrule-core and ferrule-hookspecs" if is_host_old else entry.distribution
-    return f"{wanted}{entry.requires_hookspecs}, installed is {contract_version}; upgrade {side}"
 
 
 def _winner(rivals: Sequence[Entry], governance: Governance) -> Entry | None:

@@ -10,14 +10,19 @@ import re
 from typing import Final
 
 _VERSION: Final = re.compile(
-    r"v?(?:\d+!)?(?P<release>\d+(?:\.\d+)*)(?P<pre>[-_.]?(?:a|b|c|rc|alpha|beta|pre|dev)[-_.]?\d*)?"
+    r"v?(?:\d+!)?(?P<release>\d+(?:\.\d+)*)"
+    r"(?:[-_.]?(?P<pre>a|b|c|rc|alpha|beta|pre|preview|dev)[-_.]?(?P<number>\d*))?"
     r"(?:[-_.]?(?:post|rev|r)\d*)?(?:[-_.]?dev\d*)?(?:\+[a-z0-9.]+)?",
     re.IGNORECASE,
 )
+_STEPS: Final = ("dev", "a", "b", "rc")
+_SPELLINGS: Final = {"alpha": "a", "beta": "b", "c": "rc", "pre": "rc", "preview": "rc"}
+_FINAL: Final = (len(_STEPS), 0)
 _CLAUSE: Final = re.compile(r"(~=|===|==|!=|>=|<=|>|<)\s*([^\s,]+)")
 _REQUIREMENT: Final = re.compile(r"\s*(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\s*(?P<rest>.*)")
 
-Version = tuple[tuple[int, ...], bool, str]
+Version = tuple[tuple[int, ...], tuple[int, int]]
+"""The numbers, and how far the version is from a pre-release to the final one."""
 
 
 def normal_name(name: str) -> str:
@@ -37,7 +42,10 @@ def parse(text: str) -> Version:
     numbers = [int(part) for part in match["release"].split(".")]
     while len(numbers) > 1 and numbers[-1] == 0:
         numbers.pop()
-    return tuple(numbers), match["pre"] is None, (match["pre"] or "").lower()
+    if match["pre"] is None:
+        return tuple(numbers), _FINAL
+    word = match["pre"].lower()
+    return tuple(numbers), (_STEPS.index(_SPELLINGS.get(word, word)), int(match["number"] or 0))
 
 
 def satisfies(version: str, specifier: str) -> bool:
@@ -83,8 +91,13 @@ def _fits(version: str, clause: str) -> bool:
         ">=": left >= right,
         "<=": left <= right,
         ">": left > right,
-        "<": left < right,
+        "<": left < right and not _leads_to(left, right),
     }[operator]
+
+
+def _leads_to(version: Version, final: Version) -> bool:
+    """Tell whether a version is a pre-release of a final one: `<2` leaves 2.0rc1 out."""
+    return version[0] == final[0] and version[1] != _FINAL and final[1] == _FINAL
 
 
 def _has_prefix(version: str, prefix: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ferrule.approval_record import approval_fault, checkout_of
+from ferrule.compatibility import compatibility_doubt
 from ferrule.isolation.choice import is_isolated
 from ferrule_hookspecs.slots import (
     COMMAND_GROUP,
@@ -67,6 +68,8 @@ def in_words(entries: Sequence[Entry], values: Mapping[str, object]) -> str:
             lines.append(f"{'and ' if len(lines) > 1 else ''}{runs}, and")
             lines += [f"  - {phrase}" for entry in those for phrase in _phrases(entry)]
     lines += [f"  - {phrase}" for phrase in _wishes(first.manifest)]
+    if doubt := compatibility_doubt(first):
+        lines.append(f"  - {doubt}")
     if inside and any(first.manifest.capabilities):
         lines.append("What runs in the process of Ferrule is not held to what it asks for.")
     return "\n".join(lines)

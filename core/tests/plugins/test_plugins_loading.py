@@ -341,7 +341,9 @@ def test_r08_a_file_edited_after_installation_and_a_new_version_are_shown_as_cha
 
 def test_r09_a_plugin_is_described_in_words(site):
     site.add_hooks(
-        "guard", "@hookimpl\ndef ferrule_tool_before(call):\n    return Verdict.deny('no')\n"
+        "guard",
+        "@hookimpl\ndef ferrule_tool_before(call):\n    return Verdict.deny('no')\n",
+        requires=">=0.1",
     )
     manager = site.manager()
     assert in_words([standing.entry for standing in manager.standings], {}) == (
