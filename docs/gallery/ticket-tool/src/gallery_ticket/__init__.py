@@ -1,0 +1,1 @@
+"""A tool with which the model files tickets in a tracker."""
