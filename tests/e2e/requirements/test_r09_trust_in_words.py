@@ -23,6 +23,7 @@ runs in the process of Ferrule, with all of your rights and unconfined, and
   - asks to talk to tickets.acme.example
   - asks to be given the variables ACME_TOKEN
   - guards: what it judges is refused where it cannot be used
+What runs in the process of Ferrule is not held to what it asks for.
 An approval covers this version and its contents, sha256:HASH.
 Nobody has approved it yet.
 """
