@@ -20,6 +20,7 @@ from ferrule.index import Index, is_named
 from ferrule.isolation.choice import is_isolated
 from ferrule.plugin_settings import PluginSettings
 from ferrule.survey import survey
+from ferrule.tool_table import tool_table
 from ferrule.trust import governance_of, is_required, required_faults
 from ferrule_hookspecs.errors import PluginError
 from ferrule_hookspecs.slots import HOOK_GROUP, TOOL_GROUP
@@ -128,19 +129,13 @@ class PluginManager:
                     self._report(f"{entry.label}: {fault}")
                 elif self._is_tool_enabled(tool.name) and self._is_willing(entry, tool):
                     tools[tool.name] = tool
-        tools.update(await self._isolated_tools(context))
+        if apart := [each for name, each in self._apart.items() if self._is_tool_enabled(name)]:
+            from ferrule.isolation.tools import IsolatedTools
+
+            whole = self._whole or self  # which has the sandboxes, too
+            opener = IsolatedTools(whole, context, self._report, self._tool_context)
+            tools.update({tool.name: tool for tool in await opener.open(apart)})
         return sorted(tools.values(), key=lambda tool: _tool_rank(tool.name))
-
-    async def _isolated_tools(self, context: PluginContext) -> Mapping[str, Tool]:
-        """Start what runs apart, each in its session's context; what fails is reported."""
-        wanted = [entry for name, entry in self._apart.items() if self._is_tool_enabled(name)]
-        if not wanted:
-            return {}
-        from ferrule.isolation.tools import IsolatedTools
-
-        whole = self._whole or self  # which has the sandboxes, too
-        made = await IsolatedTools(whole, context, self._report, self._tool_context).open(wanted)
-        return {tool.name: tool for tool in made}
 
     def driver(self, group: str, name: str, context: PluginContext) -> object:
         """Make the driver of a slot that is chosen by name.
@@ -208,19 +203,10 @@ class PluginManager:
             return False
 
     def _is_tool_enabled(self, name: str) -> bool:
-        return self._tool_table(name).get("enabled") is not False
-
-    def _tool_table(self, name: str) -> Mapping[str, object]:
-        tools = self._values.get("tools")
-        table = (
-            cast("Mapping[str, object]", tools).get(name) if isinstance(tools, Mapping) else None
-        )
-        if isinstance(table, bool):
-            return {"enabled": table}
-        return cast("Mapping[str, object]", table) if isinstance(table, Mapping) else {}
+        return tool_table(self._values, name).get("enabled") is not False
 
     def _tool_context(self, name: str, context: PluginContext) -> PluginContext:
-        settings = self._tool_table(name) or context.settings
+        settings = tool_table(self._values, name) or context.settings
         entry = self._active[TOOL_GROUP, name]
         return self.settings.given(entry, context._replace(settings=settings))
 
