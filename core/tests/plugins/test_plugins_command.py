@@ -97,7 +97,7 @@ def test_r12_order_shows_who_is_called_first(site, run):
     site.add_hooks("a", GUARD + "FERRULE_ORDER = {'after': 'b'}\n")
     site.add_hooks("b", GUARD)
     site.manager()
-    assert run("order", "ferrule_tool_before") == "b  (acme-b 1.0)\na  (acme-a 1.0)\n"
+    assert run("order", "ferrule_tool_before") == "b  (acme-b 1.0)\na  (acme-a 1.0)  after b\n"
     with pytest.raises(FerruleError, match="'nonsense' is not a hook"):
         run("order", "nonsense")
 

@@ -11,6 +11,7 @@ from ferrule.commands.plugin_decisions import agree
 from ferrule.commands.plugin_survey import listed_names, survey_of
 from ferrule.index import Index, load_index
 from ferrule.installation import changes
+from ferrule.installation.environment import is_ours
 from ferrule.installation.requirement import wanted_checkout, wanted_of
 from ferrule.installation.wanted import Sources, read_wanted, wanted_file
 from ferrule.overview import suggestion
@@ -92,6 +93,18 @@ def sync_plugins(context: typer.Context, *, dry_run: DryRun = False) -> None:
     elif not dry_run:
         typer.echo(f"restored: {names}")
         _show(host, [item.name for item in restored])
+    known = {item.name for item in read_wanted(host.home)}
+    for name in _strangers(load_index(host.environ)):
+        if name not in known:
+            typer.echo(
+                f"{name} is installed and not wanted; to keep it: ferrule plugins add {name}"
+            )
+
+
+def _strangers(index: Index) -> list[str]:
+    """Name the distributions of others that are installed."""
+    entries = index.all_entries()
+    return sorted({e.distribution for e in entries if not (e.is_dev or is_ours(e.distribution))})
 
 
 def _place(host: Host) -> changes.Place:

@@ -99,9 +99,20 @@ def show_order(
     active = [s.entry for s in standings if s.state == "active" and s.entry.group == HOOK_GROUP]
     serving = [entry for entry in active if hook in entry.hooks]
     for entry in declared_order(serving, lambda text: typer.echo(f"warning: {text}")):
-        typer.echo(f"{entry.name}  ({entry.distribution} {entry.version})")
+        typer.echo(f"{entry.name}  ({entry.distribution} {entry.version}){_wishes(entry)}")
     if not serving:
         typer.echo(f"no plugin serves {hook}")
+
+
+def _wishes(entry: Entry) -> str:
+    """Say what a plugin declares about its place."""
+    probe = entry.probe
+    if probe is None:
+        return ""
+    wishes = ["outermost"] if probe.is_outermost else []
+    wishes += [f"before {', '.join(probe.before)}"] if probe.before else []
+    wishes += [f"after {', '.join(probe.after)}"] if probe.after else []
+    return f"  {'; '.join(wishes)}" if wishes else ""
 
 
 @app.command("refresh")

@@ -11,9 +11,11 @@ import os
 import shlex
 import subprocess
 import tempfile
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from ferrule.environment import without_secrets
+from ferrule.home_file import locked
 from ferrule.installation.commands import install_commands, removal_command, trial_command
 from ferrule.installation.conflict import conflict_in_words
 from ferrule.installation.environment import find_environment, installed_versions, is_ours
@@ -23,7 +25,7 @@ from ferrule.versions import satisfies, split_requirement
 from ferrule_hookspecs.errors import PluginError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from pathlib import Path
 
     from ferrule.installation.environment import Environment
@@ -55,9 +57,11 @@ def add(place: Place, wanted: Sequence[Wanted], *, is_trial: bool = False) -> No
     Raises:
         PluginError: It cannot be done; says why, and what is as it was.
     """
-    read_wanted(place.home)  # what cannot be read must not be found out after the installation
-    _install(place, find_environment(), wanted, is_trial=is_trial)
-    if not is_trial:
+    with _alone(place):
+        read_wanted(place.home)  # what cannot be read must not be found out after the installation
+        _install(place, find_environment(), wanted, is_trial=is_trial)
+        if is_trial:
+            return
         kept = {item.name: item._replace(sources=_storable(item.sources)) for item in wanted}
         change_wanted(place.home, lambda before: [*{**before, **kept}.values()])
 
@@ -68,6 +72,11 @@ def remove(place: Place, names: Sequence[str]) -> None:
     Raises:
         PluginError: It cannot be done; they are wanted as before.
     """
+    with _alone(place):
+        _remove(place, names)
+
+
+def _remove(place: Place, names: Sequence[str]) -> None:
     before = read_wanted(place.home)
     gone = set(names)
     present = [name for name in names if name in installed_versions()]
@@ -100,11 +109,23 @@ def sync(place: Place, *, is_trial: bool = False) -> list[Wanted]:
     Raises:
         PluginError: Something cannot be installed.
     """
-    wanted = missing(place.home)
-    for sources in dict.fromkeys(item.sources for item in wanted):
-        batch = [item for item in wanted if item.sources == sources]
-        _install(place, find_environment(), batch, is_trial=is_trial)
-    return wanted
+    with _alone(place):
+        wanted = missing(place.home)
+        for sources in dict.fromkeys(item.sources for item in wanted):
+            batch = [item for item in wanted if item.sources == sources]
+            _install(place, find_environment(), batch, is_trial=is_trial)
+        return wanted
+
+
+@contextmanager
+def _alone(place: Place) -> Generator[None]:
+    """Let nobody else of this home install or remove meanwhile."""
+    try:
+        lock = locked(place.home / "installation")
+        with lock:
+            yield
+    except OSError as error:
+        raise PluginError(f"{place.home} cannot be written: {error.strerror or error}") from error
 
 
 def _install(
