@@ -7,10 +7,12 @@ import random
 import anyio
 import pytest
 
+from ferrule.config.load import Places, read_config
 from ferrule.entry import Entry, Probe
 from ferrule.order import declared_order
 from ferrule.versions import satisfies
 from ferrule_hookspecs.errors import ConfigError
+from ferrule_hookspecs.host import ConfigRequest
 
 GUARD = "@hookimpl\ndef ferrule_tool_before(call):\n    return Verdict.allow()\n"
 
@@ -223,3 +225,60 @@ def test_versions_compare_as_the_packaging_standard_says(version, specifier, fit
 def test_a_version_that_cannot_be_read_raises(version, specifier):
     with pytest.raises(ValueError, match=r"version|numbers"):
         satisfies(version, specifier)
+
+
+@pytest.fixture
+def administered(site, tmp_path):
+    """Read the configuration with an administrator's `requirements.toml`, as a session does."""
+
+    def administered(requirements: str, user: str) -> dict[str, object]:
+        home, admin, cwd = site.root / "home", tmp_path / "admin", tmp_path / "work"
+        for folder in (home, admin, cwd):
+            folder.mkdir(exist_ok=True)
+        (admin / "requirements.toml").write_text(requirements)
+        (home / "config.toml").write_text(user)
+        places = Places(home, site.environ, admin=admin)
+        return dict(read_config(ConfigRequest(cwd=str(cwd)), places).values)
+
+    return administered
+
+
+def test_r10_the_administrator_s_rules_hold_whatever_the_user_says(site, administered):
+    for name in ("listed", "more", "banned"):
+        site.add_hooks(name, GUARD)
+    (entry,) = [e for e in site.index().all_entries() if e.name == "listed"]
+    pin = f'{{name = "acme-listed", version = ">=1", hash = "{entry.record_hash}"}}'
+    values = administered(
+        f'[plugins]\nallow = [{pin}, "acme-banned"]\nblock = ["acme-banned"]\n'
+        "require_trust = true\n",
+        '[plugins]\nallow = ["acme-listed", "acme-more", "acme-banned"]\nrequire_trust = false\n',
+    )
+    states = {s.entry.name: s.state for s in site.manager(values).standings}
+    assert states == {"listed": "active", "more": "untrusted", "banned": "blocked"}
+
+
+def test_r10_the_administrator_may_leave_the_choice_to_approvals(site, administered):
+    site.add_hooks("more", GUARD)
+    values = administered("[plugins]\nrequire_trust = true\n", "[plugins]\nrequire_trust = false\n")
+    (standing,) = site.manager(values).standings
+    assert "plugins.require_trust is set and nobody approved acme-more" in standing.reason
+
+
+@pytest.mark.parametrize(("value", "state"), [("true", "untrusted"), ("false", "active")])
+def test_r10_a_project_may_ask_for_more_trust_and_never_for_less(site, tmp_path, value, state):
+    site.add_hooks("more", GUARD)
+    cwd = tmp_path / "work"
+    (cwd / ".ferrule").mkdir(parents=True)
+    (cwd / ".git").mkdir()
+    (cwd / ".ferrule" / "config.toml").write_text(f"[plugins]\nrequire_trust = {value}\n")
+    home = site.root / "home"
+    home.mkdir()
+
+    def standing(user: str):
+        (home / "config.toml").write_text(f'[projects."{cwd}"]\ntrust_level = "trusted"\n{user}')
+        places = Places(home, site.environ, admin=tmp_path / "admin")
+        values = dict(read_config(ConfigRequest(cwd=str(cwd)), places).values)
+        return site.manager(values).standings[0].state
+
+    assert standing("") == state
+    assert standing("[plugins]\nrequire_trust = true\n") == "untrusted"
