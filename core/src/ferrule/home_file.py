@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +29,8 @@ def replace_text(file: Path, text: str) -> None:
     Raises:
         OSError: It cannot be written; the old one is as it was.
     """
+    import tempfile  # it takes longer than the start of a command may cost
+
     descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
