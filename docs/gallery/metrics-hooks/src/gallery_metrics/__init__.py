@@ -1,0 +1,1 @@
+"""Hooks that write what sessions do to a file of metrics."""
