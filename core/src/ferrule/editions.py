@@ -199,7 +199,8 @@ def current_edition(distribution: str) -> Edition | None:
 def is_of(entry: Entry, thing: object) -> bool:
     """Whether the class of an object is defined by an entry's distribution, in any edition."""
     packages = _known.get(entry.distribution) or {entry.target.partition(":")[0].partition(".")[0]}
-    return _is_within(type(thing).__module__, packages)
+    # A class that is made by a call of `type` may be of another module, never all of its bases.
+    return any(_is_within(each.__module__, packages) for each in type(thing).__mro__)
 
 
 @contextmanager

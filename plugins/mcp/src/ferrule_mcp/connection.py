@@ -112,6 +112,12 @@ class Connection:
         self._stop.set()
         self._scope.cancel()
 
+    async def retire(self) -> None:
+        """End it once the calls that are under way have ended."""
+        await self.callers.gone()
+        self.stop()
+        await self.closed.wait()
+
     async def serve(self, runtime: Runtime | None) -> None:
         """Start the server and keep it until it ends or `stop` is called."""
         try:
@@ -248,7 +254,7 @@ class Connection:
 
         name = self._settings.name
         try:
-            with anyio.fail_after(self._settings.startup_s):
+            with self.callers.other(), anyio.fail_after(self._settings.startup_s):
                 return await request
         except MCPError as error:
             if self.has_lost_session:

@@ -8,7 +8,7 @@ from ferrule_hookspecs import hookimpl
 from ferrule_hookspecs.markers import patient
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.review import Amendment
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # Servers that are required have deadlines of their own.
 _PATIENCE_S: Final = 3600.0
+_RELOAD: Final = "reload"
 _threads: dict[str, ThreadServers] = {}
 """The servers of every open thread that has any."""
 
@@ -25,13 +26,22 @@ _threads: dict[str, ThreadServers] = {}
 @hookimpl
 @patient(_PATIENCE_S)
 async def ferrule_tools(context: PluginContext) -> Sequence[Tool] | None:
-    """Offer the tools of the configured servers."""
+    """Offer the tools of the configured servers; in an open session, as they are by now."""
+    before = _threads.get(context.thread_id)
     if not context.table("mcp_servers"):
+        if before is not None:
+            await _threads.pop(context.thread_id).close()
         return None
     from ferrule_mcp.thread_servers import ThreadServers
 
-    servers = _threads[context.thread_id] = ThreadServers(context)
-    return await servers.open()  # given up meanwhile, they go with the session's end
+    servers = ThreadServers(context)
+    if before is None:
+        _threads[context.thread_id] = servers
+        return await servers.open()  # given up meanwhile, they go with the session's end
+    tools = await servers.open()
+    _threads[context.thread_id] = servers
+    await before.close()  # after the others have taken theirs, so that what both have goes on
+    return tools
 
 
 @hookimpl
@@ -43,8 +53,21 @@ async def ferrule_session_start(context: PluginContext, source: str) -> None:
 
 
 @hookimpl
+async def ferrule_context_updates(context: PluginContext, told: Mapping[str, str]) -> None:
+    """Before a turn, let go of servers whose program has changed; the next call starts the new one.
+
+    The model is told nothing: what a server offers by then is compared with what it was told of it.
+    """
+    servers = _threads.get(context.thread_id)
+    if servers is not None:
+        servers.renew()
+
+
+@hookimpl
 async def ferrule_session_end(context: PluginContext, reason: str) -> None:
     """Give the servers back; those that nobody else uses end."""
+    if reason == _RELOAD:  # the session goes on, and asks for its tools again
+        return
     servers = _threads.pop(context.thread_id, None)
     if servers is not None:
         await servers.close()

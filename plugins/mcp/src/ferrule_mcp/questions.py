@@ -96,6 +96,27 @@ class Callers:
 
     def __init__(self) -> None:
         self._under_way: list[Caller] = []
+        self._others = 0
+        self._left = anyio.Event()
+
+    async def gone(self) -> None:
+        """Wait until nothing is under way."""
+        while self._under_way or self._others:
+            await self._left.wait()
+
+    @contextmanager
+    def other(self) -> Generator[None]:
+        """Something is asked that is no call of a tool."""
+        self._others += 1
+        try:
+            yield
+        finally:
+            self._others -= 1
+            self._note_end()
+
+    def _note_end(self) -> None:
+        self._left.set()
+        self._left = anyio.Event()
 
     def enter(self, caller: Caller) -> None:
         """A call begins."""
@@ -104,6 +125,7 @@ class Callers:
     def leave(self, caller: Caller) -> None:
         """A call has ended."""
         self._under_way.remove(caller)
+        self._note_end()
         caller.end()
 
     def only(self) -> Caller | str:

@@ -209,10 +209,10 @@ class _Methods:
         return replace(settings, scopes=tuple(params.get("scopes") or settings.scopes))
 
     async def reload(self, call: RpcCall) -> Mapping[str, object]:
-        """Read the configuration anew; sessions that are opened from now on go by it.
+        """Say what is wrong with the tables, if anything is.
 
-        Nothing is held between sessions, so that there is nothing to do here: the servers of open
-        threads go on as they are, with the calls that are under way.
+        There is nothing else to do: threads take up tables that have changed with their next turn,
+        and calls that are under way end where they began.
         """
         _, faults = read_servers(_tables(call), call.request.cwd)
         if faults:

@@ -10,6 +10,7 @@ from ferrule_hookspecs.errors import FerruleError
 from ferrule_mcp.connection import Connection, ConnectionFailedError
 from ferrule_mcp.manifest import Manifest, read_manifest, write_manifest
 from ferrule_mcp.pins import changed_parts, changed_tools
+from ferrule_mcp.programs import program_stamp
 from ferrule_mcp.server_log import ServerLog
 
 if TYPE_CHECKING:
@@ -73,6 +74,10 @@ class ToolRequest(NamedTuple):
     judged: Mapping[str, object] | None = None
 
 
+def _unheard(manifest: Manifest) -> None:
+    """What a former process offers counts no more."""
+
+
 class Server:
     """A server that may or may not run at the moment."""
 
@@ -87,6 +92,7 @@ class Server:
         self._manifest = read_manifest(home, settings.manifest_key)
         self._log = ServerLog(home, settings.name)
         self._connection: Connection | None = None
+        self._program: object = None
         self._crashes = 0
         self._opened_at = 0.0
         self._not_before = 0.0
@@ -134,6 +140,7 @@ class Server:
             connection = Connection(self.settings, self._environ, self._home, self._log, self._warn)
             connection.refreshed = self._remember
             self._connection = connection
+            self._program = program_stamp(self.settings, self._environ)
             name = f"the MCP server {self.settings.name!r}"
             self._runtime.start(lambda: self._keep(connection), name)
         return connection
@@ -148,6 +155,8 @@ class Server:
             await self._pause()
         connection = self.start()
         await connection.opened.wait()
+        if connection is not self._connection:  # its program has changed meanwhile
+            return await self.opened()
         if not connection.is_open:
             raise ConnectionFailedError(
                 f"the MCP server {self.settings.name!r} cannot be used: {connection.failure}"
@@ -280,6 +289,22 @@ class Server:
         if connection is not None and not connection.closed.is_set():
             connection.stop()
             await self._gone(connection)
+
+    def renew(self) -> bool:
+        """Have the next call start the program anew if it has changed; returns whether it has.
+
+        Calls that are under way end with the process that they began with.
+        """
+        old = self._connection
+        if old is None or old.closed.is_set():
+            return False
+        if self._program == program_stamp(self.settings, self._environ):
+            return False
+        self._connection = None
+        old.refreshed = _unheard
+        name = f"the former process of the MCP server {self.settings.name!r}"
+        self._runtime.start(old.retire, name)
+        return True
 
     async def _keep(self, connection: Connection) -> None:
         self._tell("starting", None)

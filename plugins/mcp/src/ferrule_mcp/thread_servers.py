@@ -152,6 +152,16 @@ class ThreadServers:
         elif services is not None and (tools := self._fresh(server)):
             services.offer_tools(tools)
 
+    def renew(self) -> None:
+        """Let go of servers whose program has changed since they were started."""
+        for server in self.servers.values():
+            if server.renew():
+                self.warned(
+                    f"the program of the MCP server {server.settings.name!r} has changed; it is "
+                    "started anew from this turn on"
+                )
+                server.start()
+
     async def close(self) -> None:
         """Give the servers back."""
         servers, self.servers = list(self.servers.values()), {}
