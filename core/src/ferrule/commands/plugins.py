@@ -14,9 +14,10 @@ import typer
 from ferrule.commands.plugin_decisions import disable_plugin, enable_plugin, trust_plugin
 from ferrule.commands.plugin_doctor import examine_plugins
 from ferrule.commands.plugin_packages import add_plugins, remove_plugins, sync_plugins
-from ferrule.commands.plugin_survey import named_standings, survey_of
+from ferrule.commands.plugin_survey import Survey, named_standings, survey_of
 from ferrule.entry import Entry
 from ferrule.index import load_index
+from ferrule.isolation.choice import is_isolated
 from ferrule.overview import suggestion
 from ferrule.trust import Governance, Standing, is_pinned
 from ferrule_hookspecs.errors import FerruleError
@@ -44,13 +45,13 @@ def list_plugins(
     survey = survey_of(host, index)
     if as_json:
         document = {
-            "plugins": [_row(standing, survey.governance) for standing in survey.standings],
+            "plugins": [_row(standing, survey) for standing in survey.standings],
             "problems": list(index.problems),
             "requiredMissing": survey.required,
         }
         typer.echo(json.dumps(document, indent=2))
         return
-    for line in _lines(survey.standings, survey.governance):
+    for line in _lines(survey):
         typer.echo(line)
     for problem in [*index.problems, *survey.required]:
         typer.echo(f"warning: {problem}")
@@ -136,7 +137,7 @@ for _word, _function in {
     app.command(_word)(_function)
 
 
-def _row(standing: Standing, governance: Governance) -> dict[str, object]:
+def _row(standing: Standing, survey: Survey) -> dict[str, object]:
     entry = standing.entry
     return {
         "group": entry.group,
@@ -152,9 +153,10 @@ def _row(standing: Standing, governance: Governance) -> dict[str, object]:
             "changedSinceFirstSeen": _changes(entry),
         },
         "requiresHookspecs": entry.requires_hookspecs,
-        "state": _state(standing),
+        "state": _state(standing, survey),
         "reason": standing.reason,
-        "review": _review(entry, governance) or None,
+        "isolation": "process" if is_isolated(entry, survey.values) else "none",
+        "review": _review(entry, survey.governance) or None,
         "hooks": list(entry.hooks),
         "deprecated": list(entry.deprecated),
         "importMs": entry.import_ms if entry.probe else None,
@@ -162,13 +164,13 @@ def _row(standing: Standing, governance: Governance) -> dict[str, object]:
     }
 
 
-def _lines(standings: Sequence[Standing], governance: Governance) -> list[str]:
+def _lines(survey: Survey) -> list[str]:
     lines: list[str] = []
-    for distribution in sorted({s.entry.distribution for s in standings}):
-        theirs = [s for s in standings if s.entry.distribution == distribution]
+    for distribution in sorted({s.entry.distribution for s in survey.standings}):
+        theirs = [s for s in survey.standings if s.entry.distribution == distribution]
         first = theirs[0].entry
         place = first.roots[0] if first.is_editable else first.location
-        review = _review(first, governance)
+        review = _review(first, survey.governance)
         note = f"  ({review})" if review else ""
         lines.append(f"{distribution} {first.version}  [{_kind(first)}] {place}{note}")
         if changes := _changes(first):
@@ -176,15 +178,17 @@ def _lines(standings: Sequence[Standing], governance: Governance) -> list[str]:
         for standing in theirs:
             entry = standing.entry
             time = f"{entry.import_ms:.1f} ms" if entry.probe else "not loaded yet"
+            time = "in a process of its own" if is_isolated(entry, survey.values) else time
             hooks = f"  hooks: {', '.join(entry.hooks)}" if entry.hooks else ""
-            lines.append(f"  {entry.group}:{entry.name}  {_state(standing)}  {time}{hooks}")
+            lines.append(f"  {entry.group}:{entry.name}  {_state(standing, survey)}  {time}{hooks}")
             lines += filter(None, [_state_line(standing)])
             lines += [f"    warning: {use}" for use in entry.deprecated]
     return lines
 
 
-def _state(standing: Standing) -> str:
+def _state(standing: Standing, survey: Survey) -> str:
     is_unknown = standing.state == "active" and standing.entry.probe is None
+    is_unknown = is_unknown and not is_isolated(standing.entry, survey.values)
     return "not probed" if is_unknown else standing.state
 
 
