@@ -103,6 +103,14 @@ def test_it_reaches_what_was_declared_and_nothing_else(
     assert not (ferrule_home.workspace / "planted").exists()
 
 
+def test_a_look_at_it_imports_nothing(prepared, ferrule_home, run_ferrule, checkout):
+    listed = run_ferrule("--dev-plugin", str(checkout("prowler", OWN)), "plugins", "list")
+
+    (line,) = [line for line in listed.stdout.splitlines() if "ferrule.tools:prowler" in line]
+    assert line.split(maxsplit=2)[1:] == ["active", "in a process of its own"]
+    assert not (ferrule_home.workspace / "planted").exists()
+
+
 @pytest.mark.slow
 def test_nothing_that_it_forks_outlives_the_session(prepared, checkout, turn, ferrule_home):
     ferrule_home.environ["PROWLER_KEY"] = marker = f"in {ferrule_home.path}"

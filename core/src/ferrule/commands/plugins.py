@@ -6,7 +6,6 @@ Imports no plugin: what was never probed is probed in a child process.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Annotated, Final, cast
 
 import typer
