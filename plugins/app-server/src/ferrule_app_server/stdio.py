@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -44,6 +45,11 @@ class StdioTransport:
         self._is_taken = True
         connection = server.connect(Peer(self.name))
         ready(endpoint.url)
+        # What a plugin prints must not get among the messages.
+        with redirect_stdout(sys.stderr):
+            await self._carry(connection)
+
+    async def _carry(self, connection: Connection) -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(_write_all, connection, group.cancel_scope)
             try:

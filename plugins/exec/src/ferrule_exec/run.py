@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+import sys
+from contextlib import redirect_stdout, suppress
 from typing import TYPE_CHECKING, Final
 
 from ferrule_exec.errors import ExecError
@@ -38,7 +39,8 @@ def run(arguments: Arguments, host: Host) -> int:
         async def main(kernel: Kernel) -> int:
             return await _converse(kernel, job, output, stdout, stderr)
 
-        code = host.run(main)
+        with redirect_stdout(sys.stderr):  # what a plugin prints is no part of the answer
+            code = host.run(main)
     except (InterruptedByUserError, KeyboardInterrupt):
         return _FAILED
     except ExecError as error:
