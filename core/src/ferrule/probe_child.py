@@ -39,11 +39,13 @@ if TYPE_CHECKING:
 
 def main(entries: Sequence[tuple[str, str, str, list[str], str]]) -> None:
     """Probe every entry in order, then leave without running exit handlers of plugins."""
-    threading.Thread(target=_leave_with_parent, args=(os.dup(0),), daemon=True).start()
+    requests = os.dup(0)
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     with tempfile.TemporaryFile() as printed:
+        # Not before: looking for a place, `tempfile` makes a file for a moment, which would stay.
+        threading.Thread(target=_leave_with_parent, args=(requests,), daemon=True).start()
         os.dup2(printed.fileno(), 1)
         watch = ImportWatch()
         for entry in entries:
