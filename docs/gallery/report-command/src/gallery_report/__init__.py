@@ -1,0 +1,1 @@
+"""A command that sums up what threads used, by day and model."""
