@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
 from typing import TYPE_CHECKING
 
 from ferrule_hookspecs.errors import PluginError
@@ -33,7 +34,12 @@ def load_target(target: str, roots: Sequence[str], import_path: str = "") -> obj
     if import_path and import_path not in sys.path:
         sys.path.append(import_path)
     module_name, _, attributes = target.partition(":")
-    check_origin(module_name.partition(".")[0], roots)
+    package = module_name.partition(".")[0]
+    try:
+        check_origin(package, roots)
+    except PluginError:
+        if package in sys.modules or not _unshadow(package, import_path):
+            raise
     found: object = import_module(module_name)
     for attribute in filter(None, attributes.split(".")):
         found = getattr(found, attribute)
@@ -57,3 +63,24 @@ def check_origin(package: str, roots: Sequence[str]) -> None:
                 f"the module {package!r} would be imported from {place or 'the interpreter'}, "
                 f"not from where it is installed ({', '.join(roots)})"
             )
+
+
+def _unshadow(package: str, import_path: str) -> bool:
+    """Import a checkout's package where an installed one of the same name would be found first.
+
+    What else is earlier on the import path is nobody's to stand for, and stays refused.
+    """
+    installed, own = find_spec(package), PathFinder.find_spec(package, [import_path])
+    if own is None or own.loader is None or installed is None:
+        return False
+    from ferrule.index import site_directories
+
+    if not str(installed.origin).startswith(tuple(path + os.sep for path in site_directories())):
+        return False
+    module = sys.modules[package] = module_from_spec(own)
+    try:
+        own.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[package]
+        raise
+    return True

@@ -148,6 +148,8 @@ def session_meta(opening: Opening, thread: Thread) -> dict[str, object]:
         "name": opening.options.name,
         "git": thread.get("gitInfo"),
     }
+    if "devPlugins" in thread:
+        meta["dev_plugins"] = thread["devPlugins"]
     if opening.kin is not None:
         meta["agent_nickname"] = opening.kin.options.name or None
         meta["agent_role"] = opening.kin.options.role or None

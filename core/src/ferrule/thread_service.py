@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ferrule.attempt import confined
 from ferrule.budgets import Budgets
+from ferrule.checkouts import checkout_notices, mark_checkouts
 from ferrule.config.providers import built_in_providers
 from ferrule.context_changes import begin_conversation, continue_conversation
 from ferrule.deprecations import deprecation_notices
@@ -176,6 +177,7 @@ class ThreadService:
         settings = with_model(settings, info, values)
         parts = opening.parts = self._parts(opening, context, manager, plugins, recorder, settings)
         thread = wire_thread(opening, plugins.provider_name, settings)
+        mark_checkouts(thread, manager.usable())
         if opening.source == "startup":
             recorder.record("session_meta", session_meta(opening, thread))
         self._kernel.listen(recorder.warning)
@@ -203,7 +205,8 @@ class ThreadService:
             usage = stored_usage(opening.records, opening.thread_id, settings.context_window)
             if usage is not None:
                 queue.put(usage)
-        notices = [*deprecation_notices(manager.usable()), *await _notices(parts)]
+        notices = [*checkout_notices(thread), *deprecation_notices(manager.usable())]
+        notices += await _notices(parts)
         for warning in (*options.config.warnings, *notices):
             recorder.warning(warning)
         _name_accepted_gaps(parts)

@@ -57,7 +57,10 @@ ThreadStatus = IdleStatus | ActiveStatus
 
 
 class Thread(TypedDict):
-    """A conversation. `path` is the rollout file; None for an ephemeral thread."""
+    """A conversation. `path` is the rollout file; None for an ephemeral thread.
+
+    `devPlugins` names the plugins that take part from a checkout; it is absent where none does.
+    """
 
     id: str
     sessionId: str
@@ -82,6 +85,7 @@ class Thread(TypedDict):
     gitInfo: NotRequired[GitInfo | None]
     recencyAt: NotRequired[int | None]
     canAcceptDirectInput: NotRequired[bool | None]
+    devPlugins: NotRequired[list[str]]
 
 
 class TokenUsage(TypedDict):

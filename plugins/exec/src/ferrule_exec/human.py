@@ -72,6 +72,7 @@ class HumanOutput:
             ("reasoning effort", facts.reasoning_effort or "default"),
             ("reasoning summaries", facts.reasoning_summary or "none"),
             ("session id", session.thread["id"]),
+            *(("dev plugin", name) for name in session.thread.get("devPlugins", ())),
         ):
             self._line(f"{self._styled(name + ':', 'bold')} {value}")
         self._line(_RULE)

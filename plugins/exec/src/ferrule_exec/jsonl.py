@@ -33,8 +33,10 @@ class JsonOutput:
         self._has_started = False
 
     def opened(self, session: Session, prompt: str | None) -> None:
-        """Name the thread."""
-        self._write({"type": "thread.started", "thread_id": session.thread["id"]})
+        """Name the thread, and the plugins that take part from a checkout."""
+        checkouts = session.thread.get("devPlugins")
+        mark: Shape = {"dev_plugins": checkouts} if checkouts else {}
+        self._write({"type": "thread.started", "thread_id": session.thread["id"], **mark})
 
     def happened(self, event: Outgoing) -> None:
         """Write what the event is for clients of exec, if anything."""
