@@ -59,6 +59,16 @@ def test_what_is_wrong_with_one_answer_ends_nothing(stranger, trouble, words):
 
 
 @pytest.mark.slow
+def test_a_call_that_is_not_approved_yet_changes_nothing(stranger, bench):
+    stranger.install("trouble", TOOLS)
+
+    (answer,) = stranger.answers(get("early"))
+
+    assert answer == "a call that is not approved yet can only be looked at"
+    assert not (bench.workspace / "early").exists()
+
+
+@pytest.mark.slow
 def test_a_process_that_keeps_ending_is_not_started_for_ever(stranger):
     stranger.install("trouble", TOOLS)
 

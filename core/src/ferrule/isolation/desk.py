@@ -22,7 +22,7 @@ from ferrule.isolation.codec import (
     text,
 )
 from ferrule.isolation.frames import LIMIT, FrameError
-from ferrule_hookspecs.errors import FerruleError, ToolError
+from ferrule_hookspecs.errors import ToolError
 from ferrule_hookspecs.tools import ToolContext
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _MOST_PROCESSES: Final = 64
 _READABLE: Final = LIMIT // 2  # what is read grows by a third on its way
+_MOST_WARNINGS: Final = 100
+_LOOKS: Final = ("files.check", "sandbox.classify")
 _QUESTIONS: Final = ("item/tool/requestUserInput", "mcpServer/elicitation/request")
 
 
@@ -52,6 +54,7 @@ class Desk:
         self._context = context
         self._processes: dict[int, Process] = {}
         self._last_handle = 0
+        self._warnings = 0
         self._verbs: dict[str, Callable[[Table, Scene], Awaitable[object]]] = {
             "files.check": self._check,
             "files.stat": self._stat,
@@ -77,6 +80,8 @@ class Desk:
             raise FrameError(f"{verb!r} is not offered to tools in a process of their own")
         if scene is None:
             raise ToolError("the call has ended, and with it what it was given")
+        if scene.context is None and verb not in _LOOKS:
+            raise ToolError("a call that is not approved yet can only be looked at")
         return await self._verbs[verb](values, scene)
 
     def hear(self, verb: str, values: Table) -> None:
@@ -86,7 +91,9 @@ class Desk:
             FrameError: It is nothing that can be told.
         """
         if verb == "warn":
-            self._context.warn(text(values.get("message"))[:2_000])
+            self._warnings += 1
+            if self._warnings <= _MOST_WARNINGS:
+                self._context.warn(text(values.get("message"))[:2_000])
         elif verb == "emit":
             self._emit(values)
         elif verb.startswith("process."):
@@ -145,10 +152,10 @@ class Desk:
 
     async def _environment(self, values: Table, scene: Scene) -> object:
         extra = {name: text(each) for name, each in table(values.get("extra")).items()}
-        return _of_call(scene).environment(extra)
+        return cast("ToolContext", scene.context).environment(extra)
 
     async def _ask_client(self, values: Table, scene: Scene) -> object:
-        ask = _of_call(scene).ask_client
+        ask = cast("ToolContext", scene.context).ask_client
         question = table(values.get("question"))
         if ask is None:
             raise ToolError("no client of this session can answer")
@@ -157,7 +164,6 @@ class Desk:
         return plain(await ask(cast("ServerRequest", dict(question))))
 
     async def _spawn(self, values: Table, scene: Scene) -> object:
-        _of_call(scene)  # a call that is only looked at starts nothing
         if len(self._processes) >= _MOST_PROCESSES:
             raise ToolError(f"{_MOST_PROCESSES} commands of the tool run already")
         process = await scene.sandbox.spawn(read_command(values.get("command")))
@@ -190,8 +196,7 @@ class Desk:
                 process.send_signal(number(values.get("number")))
             case "kill":
                 process.kill()
-            case "forget":
-                process.kill()
+            case "forget":  # it goes on to the end of the session, as any tool's would
                 del self._processes[number(values.get("handle"))]
             case _:
                 raise FrameError(f"a command cannot {verb!r}")
@@ -201,9 +206,3 @@ class Desk:
         if process is None:
             raise FrameError("it named a command that it did not start")
         return process
-
-
-def _of_call(scene: Scene) -> ToolContext:
-    if scene.context is None:
-        raise FerruleError("a call that is not approved yet can only be looked at")
-    return scene.context

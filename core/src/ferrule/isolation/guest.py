@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.tools import Process
 
 _STARTS: Final = 4
-_OPENING_S: Final = 60.0
+_OPENING_S: Final = 30.0
 _BOOT: Final = """
 import json, sys
 sys.path[:] = json.loads(sys.argv.pop())

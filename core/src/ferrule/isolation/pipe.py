@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -52,6 +53,8 @@ class Pipe:
         self._sink = sink
         self._sending = threading.Lock()  # a message is never in the middle of another one
         self._questions: dict[int, Question] = {}
+        self.unreachable: deque[int] = deque()
+        """Handles of commands that the host may forget."""
         self._last_id = 0
 
     def listen(self, take: Callable[[Message], None]) -> None:
@@ -69,10 +72,17 @@ class Pipe:
         Raises:
             FrameError: It is too large.
         """
-        data = memoryview(encode(message))
+        data = memoryview(encode(message) + self._farewells())
         with self._sending:
             while data:
                 data = data[os.write(self._sink, data) :]
+
+    def _farewells(self) -> bytes:
+        told = b""
+        while self.unreachable:
+            values: Message = {"handle": self.unreachable.popleft()}
+            told += encode({"tell": "process.forget", "with": values})
+        return told
 
     def ask_at_once(self, verb: str, values: Mapping[str, object], during: int) -> object:
         """Ask the host, and wait for the answer without giving way."""

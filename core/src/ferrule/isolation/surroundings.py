@@ -116,8 +116,11 @@ class RemoteProcess:
         self._tell("kill")
 
     def __del__(self) -> None:
-        """Let the host forget a command that nobody can reach any more."""
-        self._tell("forget")
+        """Let the host forget a command that nobody can reach any more.
+
+        With the next message: this may run in the middle of another one.
+        """
+        self._pipe.unreachable.append(self._handle)
 
     def _tell(self, verb: str, **values: int) -> None:
         message = {"handle": self._handle, **values}

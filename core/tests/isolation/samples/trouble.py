@@ -13,6 +13,12 @@ class Trouble(Tool):
     name = "trouble"
     parallel = True
 
+    def requirement(self, call, sandbox):
+        if call.arguments["what"] == "early":
+            edits = [{"path": os.path.join(sandbox.policy.cwd, "early"), "data": "", "mode": None}]
+            sandbox.files._pipe.ask_at_once("files.apply", {"edits": edits}, sandbox.files._during)
+        return super().requirement(call, sandbox)
+
     async def run(self, call, context):
         return await getattr(self, call.arguments["what"])(call, context)
 
