@@ -1,11 +1,12 @@
 """`ferrule plugins check`: every rule is kept by a new plugin, and found broken where it is."""
 
 import json
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
 from ferrule_author.finding import RULES
+from ferrule_author.import_child import Problem, look_at_hooks
 from ferrule_author.kinds import KINDS
 from ferrule_author.rules.code import look_at_code
 from ferrule_author.rules.imports import look_at_imports
@@ -14,7 +15,9 @@ from ferrule_author.rules.names import look_at_names
 from ferrule_author.rules.texts import look_at_texts
 from ferrule_author.rules.wheel import look_at_wheel
 from ferrule_author.subject import read_checkout, read_subject
+from ferrule_hookspecs import hookimpl, hooks
 from ferrule_hookspecs.errors import FerruleError
+from ferrule_hookspecs.markers import HOOK_CONTRACTS
 
 PROJECT, CODE, MANIFEST = "pyproject.toml", "src/{module}/{part}.py", "src/{module}/ferrule.toml"
 UV_BUILD = 'build-backend = "uv_build"'
@@ -119,7 +122,7 @@ BROKEN = [
     ("tests.present", "tool", "tests/test_{part}.py", "", None, "there is no tests"),
     ("tests.conformance", "tool", "tests/test_{part}.py", "Conformance", "X", "no conformance"),
 ]
-UNTRIED = {"hooks.deprecated"}  # no argument of a hook is deprecated at present
+OF_THE_CONTRACT = {"hooks.deprecated"}  # tried below, with a contract that deprecates something
 
 
 class Names:
@@ -173,7 +176,32 @@ def test_a_broken_rule_is_found(new_package, rule, kind, file, old, new, told):
 
 
 def test_every_rule_is_tried():
-    assert {case[0] for case in BROKEN} | UNTRIED == set(RULES)
+    assert {case[0] for case in BROKEN} | OF_THE_CONTRACT == set(RULES)
+
+
+@pytest.mark.parametrize(
+    ("deprecated", "told"),
+    [
+        ("since 0.1", "ferrule_turn_start is deprecated since 0.1"),
+        (
+            {"turn": "since 0.1"},
+            "the argument 'turn' of ferrule_turn_start is deprecated since 0.1",
+        ),
+        ({"other": "since 0.1"}, ""),
+    ],
+)
+def test_what_the_contract_will_drop_is_told(monkeypatch, deprecated, told):
+    @hookimpl
+    def ferrule_turn_start(turn):
+        return None
+
+    contract = HOOK_CONTRACTS[hooks.ferrule_turn_start.__name__]._replace(deprecated=deprecated)
+    monkeypatch.setitem(HOOK_CONTRACTS, "ferrule_turn_start", contract)
+    module = SimpleNamespace(ferrule_turn_start=ferrule_turn_start)
+
+    problems = list(look_at_hooks("acme", module))
+
+    assert problems == ([Problem("hooks.deprecated", told, is_error=False)] if told else [])
 
 
 @pytest.mark.parametrize("kind", KINDS)

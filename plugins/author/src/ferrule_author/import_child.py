@@ -14,8 +14,8 @@ import sys
 import tempfile
 import time
 import traceback
-import warnings
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from ferrule_hookspecs.slots import (
     COMMAND_GROUP,
@@ -157,7 +157,8 @@ def _inspected(group: str, name: str, found: object) -> list[Problem]:
         return [Problem("import.object", f"it cannot be looked at: {_told(fault)}")]
 
 
-def _hooks(name: str, found: Any) -> Iterator[Problem]:  # noqa: ANN401 -- it may be anything
+def look_at_hooks(name: str, found: Any) -> Iterator[Problem]:  # noqa: ANN401 -- it may be anything
+    """Check a module of hooks against the contract."""
     import pluggy
 
     from ferrule_hookspecs import hooks, markers
@@ -176,14 +177,28 @@ def _hooks(name: str, found: Any) -> Iterator[Problem]:  # noqa: ANN401 -- it ma
         yield Problem("hooks.valid", "no function of the module is marked with @hookimpl")
     manager = pluggy.PluginManager(markers.PROJECT)
     manager.add_hookspecs(hooks)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            manager.register(found, name)
-        except pluggy.PluginValidationError as fault:
-            yield Problem("hooks.valid", " ".join(str(fault).split()))
-    for each in caught:
-        yield Problem("hooks.deprecated", " ".join(str(each.message).split()), is_error=False)
+    try:
+        manager.register(found, name)
+    except pluggy.PluginValidationError as fault:
+        yield Problem("hooks.valid", " ".join(str(fault).split()))
+        return
+    for caller in manager.get_hookcallers(found) or []:
+        contract = markers.HOOK_CONTRACTS.get(caller.name)
+        for implementation in caller.get_hookimpls() if contract else ():
+            taken = (*implementation.argnames, *implementation.kwargnames)
+            for use in _deprecated(caller.name, taken, contract and contract.deprecated):
+                yield Problem("hooks.deprecated", use, is_error=False)
+
+
+def _deprecated(hook: str, taken: Sequence[str], deprecated: object) -> Iterator[str]:
+    """Say what is deprecated of a hook and of the arguments that an implementation takes."""
+    if isinstance(deprecated, Mapping):
+        told = cast("Mapping[str, str]", deprecated)
+        for argument in taken:
+            if argument in told:
+                yield f"the argument {argument!r} of {hook} is deprecated {told[argument]}"
+    elif deprecated:
+        yield f"{hook} is deprecated {deprecated}"
 
 
 def _tool(name: str, found: Any) -> Iterator[Problem]:  # noqa: ANN401 -- it may be anything
@@ -229,7 +244,7 @@ def _driver(name: str, found: Any) -> Iterator[Problem]:  # noqa: ANN401 -- it m
 
 
 _INSPECTORS: Final[dict[str, Callable[[str, Any], Iterator[Problem]]]] = {
-    HOOK_GROUP: _hooks,
+    HOOK_GROUP: look_at_hooks,
     TOOL_GROUP: _tool,
     COMMAND_GROUP: _command,
     SANDBOX_COMMAND_GROUP: _command,

@@ -32,7 +32,7 @@ _MENDS: Final = {
     "import.quiet": "take the print out",
     "import.effects": "do it in a function that is called, not when the module is imported",
     "hooks.valid": "see docs/hooks.md",
-    "hooks.deprecated": "leave the argument out",
+    "hooks.deprecated": "do without it; docs/hooks.md says what there is instead",
     "settings.defaults": "give every field a default, so that the plugin works as it is installed",
 }
 
