@@ -110,7 +110,10 @@ def approval_fault(entry: Entry, *, is_required: bool) -> str:
     if entry.distribution in BUILT_IN_DISTRIBUTIONS:
         return ""
     name, approval = entry.distribution, entry.approval
-    look = f"look: ferrule plugins show {name}; then: ferrule plugins trust {name}"
+    command = (
+        f"ferrule --dev-plugin {entry.location} plugins" if entry.is_dev else "ferrule plugins"
+    )
+    look = f"look: {command} show {name}; then: {command} trust {name}"
     if approval is None:
         if not is_required:
             return ""

@@ -8,6 +8,7 @@ import anyio
 import pytest
 from typer.testing import CliRunner
 
+from ferrule.approval_record import record_approval
 from ferrule.commands import plugin_decisions, plugins
 from ferrule.host import LocalHost
 from ferrule_hookspecs.errors import FerruleError
@@ -152,6 +153,27 @@ def test_r02_with_require_trust_nothing_of_others_is_imported_before_it_is_appro
     assert not ran.exists()
     trust("note", "--yes", config=config)
     assert standing(site, config).state == "active"
+
+
+def test_a_checkout_named_for_the_run_is_approved_by_its_place(site, tmp_path):
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    project = '[project]\nname = "acme-note"\nversion = "1"\n'
+    points = '[project.entry-points."ferrule.plugins"]\nnote = "acme_note"\n'
+    (checkout / "pyproject.toml").write_text(project + points)
+    (checkout / "acme_note.py").write_text("")
+
+    def found(**plugins):
+        manager = site.manager({"plugins": plugins}, dev_plugins=(str(checkout),))
+        return manager.standings[0]
+
+    assert found().state == "active"
+    strict = found(require_trust=True)
+    assert strict.state == "untrusted"
+    assert f"ferrule --dev-plugin {checkout} plugins trust acme-note" in strict.reason
+    record_approval(strict.entry, (), "2026-01-01", site.environ)
+    (checkout / "acme_note.py").write_text("x = 1\n")
+    assert found(require_trust=True).state == "active"
 
 
 def test_r10_a_hash_in_the_list_of_allowed_plugins_approves_what_it_names(site):

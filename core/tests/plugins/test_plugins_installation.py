@@ -15,6 +15,7 @@ from ferrule.installation.conflict import conflict_in_words
 from ferrule.installation.environment import Environment, find_environment
 from ferrule.installation.receipt import tool_command
 from ferrule.installation.requirement import wanted_checkout, wanted_of
+from ferrule.installation.shell import Place, Shell
 from ferrule.installation.wanted import Sources, Wanted, change_wanted, read_wanted, wanted_file
 from ferrule_hookspecs.errors import PluginError
 
@@ -168,7 +169,7 @@ def place(tmp_path, monkeypatch):
     environment = Environment("pip", program, ())
     monkeypatch.setattr(changes, "find_environment", lambda: environment)
     monkeypatch.setattr(changes, "installed_versions", lambda: {"acme-old": "1.0"})
-    return changes.Place(tmp_path, {}, lambda line: None)
+    return Place(tmp_path, {}, lambda line: None)
 
 
 def test_what_could_not_be_installed_is_not_wanted(place):
@@ -195,3 +196,13 @@ def test_passwords_of_an_index_are_neither_shown_nor_kept(place, monkeypatch):
     (item,) = read_wanted(place.home)
     assert item.sources.index_url == "https://packages.example/simple"
     assert "hunter2" not in "".join(told)
+
+
+def test_an_installer_is_told_where_its_environment_lies_and_gets_no_keys(place):
+    code = (
+        "import os; print(os.environ['UV_TOOL_DIR'], sorted(n for n in os.environ if 'KEY' in n))"
+    )
+    environ = {"MODEL_KEY": "x", "UV_INDEX_KEY": "y"}
+    shell = Shell(place._replace(environ=environ), {"UV_TOOL_DIR": "/opt/tools"})
+    assert shell.call([sys.executable, "-c", code]).told == "/opt/tools ['UV_INDEX_KEY']\n"
+    assert shell.shown(["uv", "tool"]) == "UV_TOOL_DIR=/opt/tools uv tool"

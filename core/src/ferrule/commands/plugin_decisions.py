@@ -25,7 +25,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask")]
 
 
 def trust_plugin(context: typer.Context, name: Name, *, yes: Yes = False) -> None:
-    """Say what a plugin is and asks for, and approve it as it is now."""
+    """Say what a plugin is, and approve it as it is now."""
     from ferrule.approval_record import approvals_file, record_approval
     from ferrule.words import approval_in_words, in_words
 
@@ -70,7 +70,7 @@ def _require_approvable(theirs: Sequence[Standing]) -> None:
 
 
 def enable_plugin(context: typer.Context, name: Name) -> None:
-    """Take a plugin out of `plugins.disabled` of your configuration."""
+    """Use a plugin again that was disabled."""
     host = cast("Host", context.obj)
     theirs = named_standings(survey_of(host, load_index(host.environ)).standings, name)
     disabled = _disabled(host)
@@ -88,7 +88,7 @@ def enable_plugin(context: typer.Context, name: Name) -> None:
 
 
 def disable_plugin(context: typer.Context, name: Name) -> None:
-    """Add a plugin to `plugins.disabled` of your configuration."""
+    """Do not use a plugin any more."""
     from ferrule.trust import is_required
 
     host = cast("Host", context.obj)

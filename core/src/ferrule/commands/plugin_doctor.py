@@ -25,7 +25,7 @@ def examine_plugins(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
 ) -> None:
-    """Tell of every plugin its state, why, how long it takes, clashes, and the mend.
+    """Say how every plugin fares, and what to do.
 
     Exits with 1 when a plugin is broken or incompatible, or a required one is missing.
     """

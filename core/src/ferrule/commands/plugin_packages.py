@@ -13,6 +13,7 @@ from ferrule.index import Index, load_index
 from ferrule.installation import changes
 from ferrule.installation.environment import is_ours
 from ferrule.installation.requirement import wanted_checkout, wanted_of
+from ferrule.installation.shell import Place
 from ferrule.installation.wanted import Sources, read_wanted, wanted_file
 from ferrule.overview import suggestion
 from ferrule_hookspecs.errors import FerruleError
@@ -48,7 +49,7 @@ def add_plugins(
     no_index: NoIndex = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Install plugins beside Ferrule, and remember that they are wanted."""
+    """Install plugins, and remember them."""
     links = tuple(link if "://" in link else os.path.abspath(link) for link in find_links or ())
     sources = Sources(index_url, links, no_index)
     wanted = [wanted_of(text, sources) for text in requirements or ()]
@@ -68,7 +69,7 @@ def remove_plugins(
     *,
     yes: Yes = False,
 ) -> None:
-    """Uninstall plugins, and forget that they were wanted."""
+    """Uninstall plugins, and forget them."""
     from ferrule.approval_record import forget_approvals
 
     host = cast("Host", context.obj)
@@ -84,7 +85,7 @@ def remove_plugins(
 
 
 def sync_plugins(context: typer.Context, *, dry_run: DryRun = False) -> None:
-    """Install what is wanted and missing, such as after Ferrule was installed anew."""
+    """Install what was added and is missing."""
     host = cast("Host", context.obj)
     restored = changes.sync(_place(host), is_trial=dry_run)
     names = ", ".join(item.name for item in restored)
@@ -107,11 +108,11 @@ def _strangers(index: Index) -> list[str]:
     return sorted({e.distribution for e in entries if not (e.is_dev or is_ours(e.distribution))})
 
 
-def _place(host: Host) -> changes.Place:
+def _place(host: Host) -> Place:
     def tell(line: str) -> None:
         typer.echo(line, err=True)
 
-    return changes.Place(host.home, host.environ, tell)
+    return Place(host.home, host.environ, tell)
 
 
 def _distribution(name: str, index: Index, wanted: Sequence[Wanted]) -> str:

@@ -38,7 +38,7 @@ def list_plugins(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
 ) -> None:
-    """List every plugin: origin, hooks, slots, load time, faults."""
+    """List plugins: origin, approval, state, hooks."""
     host = cast("Host", context.obj)
     index = load_index(host.environ)
     survey = survey_of(host, index)
@@ -63,7 +63,7 @@ def show_plugin(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="A plugin or a distribution")],
 ) -> None:
-    """Say in words what a plugin is, what it takes part in and asks for."""
+    """Say in words what a plugin is and asks for."""
     from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
     from ferrule.words import approval_in_words, in_words
 
@@ -86,7 +86,7 @@ def show_plugin(
 def show_order(
     context: typer.Context, hook: Annotated[str, typer.Argument(help="Name of a hook")]
 ) -> None:
-    """Show in which order plugins are called for a hook."""
+    """Show who is called first for a hook."""
     from ferrule.order import declared_order
     from ferrule_hookspecs import hooks, markers
 
@@ -117,7 +117,7 @@ def _wishes(entry: Entry) -> str:
 
 @app.command("refresh")
 def refresh(context: typer.Context) -> None:
-    """Forget what was found out about plugins, so that it is found out anew."""
+    """Find out anew what there is."""
     host = cast("Host", context.obj)
     load_index(host.environ).path.unlink(missing_ok=True)
     index = load_index(host.environ)

@@ -8,42 +8,26 @@ written after an installation and before a removal, so that a crash in between l
 from __future__ import annotations
 
 import os
-import shlex
-import subprocess
 import tempfile
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
-from ferrule.environment import without_secrets
 from ferrule.home_file import locked
 from ferrule.installation.commands import install_commands, removal_command, trial_command
 from ferrule.installation.conflict import conflict_in_words
 from ferrule.installation.environment import find_environment, installed_versions, is_ours
 from ferrule.installation.requirement import without_secrets_in
+from ferrule.installation.shell import Place, Shell
 from ferrule.installation.wanted import change_wanted, read_wanted
 from ferrule.versions import satisfies, split_requirement
 from ferrule_hookspecs.errors import PluginError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
     from pathlib import Path
 
     from ferrule.installation.environment import Environment
     from ferrule.installation.wanted import Sources, Wanted
-
-
-class Place(NamedTuple):
-    """Where plugins are added and how the user hears of it.
-
-    Attributes:
-        home: `$FERRULE_HOME`.
-        environ: The process environment.
-        tell: Shows one line.
-    """
-
-    home: Path
-    environ: Mapping[str, str]
-    tell: Callable[[str], None]
 
 
 def add(place: Place, wanted: Sequence[Wanted], *, is_trial: bool = False) -> None:
@@ -80,11 +64,12 @@ def _remove(place: Place, names: Sequence[str]) -> None:
     before = read_wanted(place.home)
     gone = set(names)
     present = [name for name in names if name in installed_versions()]
-    command = removal_command(find_environment(), present) if present else []
+    environment = find_environment()
+    command = removal_command(environment, present)
     change_wanted(place.home, lambda now: [w for name, w in now.items() if name not in gone])
     try:
-        if command:
-            _run(place, command)
+        if present:
+            Shell(place, environment.variables).run(command)
     except PluginError:
         change_wanted(place.home, lambda _: before)
         raise
@@ -120,12 +105,13 @@ def sync(place: Place, *, is_trial: bool = False) -> list[Wanted]:
 @contextmanager
 def _alone(place: Place) -> Generator[None]:
     """Let nobody else of this home install or remove meanwhile."""
-    try:
-        lock = locked(place.home / "installation")
-        with lock:
-            yield
-    except OSError as error:
-        raise PluginError(f"{place.home} cannot be written: {error.strerror or error}") from error
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(place.home / "installation"))
+        except OSError as error:
+            text = f"{place.home} cannot be written: {error.strerror or error}"
+            raise PluginError(text) from error
+        yield
 
 
 def _install(
@@ -133,6 +119,7 @@ def _install(
 ) -> None:
     before = installed_versions()
     sources = wanted[0].sources
+    shell = Shell(place, environment.variables)
     with tempfile.TemporaryDirectory(prefix="ferrule-add-") as folder:
         constraints = os.path.join(folder, "constraints.txt")
         with open(constraints, "w", encoding="utf-8") as file:
@@ -141,19 +128,28 @@ def _install(
         commands = install_commands(environment, wanted, sources, constraints, before)
         if is_trial:
             for command in commands:
-                place.tell(f"would run: {shlex.join(_shown(command))}")
+                place.tell(f"would run: {shell.shown(command)}")
         if trial:
-            told = _try(place, trial, before)
+            told = _try(shell, trial, before)
             if is_trial:
                 place.tell(told.strip())
         if not is_trial:
-            _carry_out(place, commands, before)
+            _carry_out(shell, commands, before)
 
 
-def _carry_out(place: Place, commands: Sequence[list[str]], before: Mapping[str, str]) -> None:
+def _try(shell: Shell, command: Sequence[str], before: Mapping[str, str]) -> str:
+    """Let the resolver tell what would happen; nothing is installed by it."""
+    ended = shell.call(command)
+    if ended.code:
+        text = conflict_in_words(ended.told, before) or ended.last_words
+        raise PluginError(f"{text}\neverything is as it was")
+    return ended.told
+
+
+def _carry_out(shell: Shell, commands: Sequence[list[str]], before: Mapping[str, str]) -> None:
     try:
         for command in commands:
-            _run(place, command)
+            shell.run(command)
     except PluginError as error:
         changed = _differences(before, installed_versions())
         state = f"installed since: {'; '.join(changed)}" if changed else "everything is as it was"
@@ -164,49 +160,6 @@ def _carry_out(place: Place, commands: Sequence[list[str]], before: Mapping[str,
         raise PluginError(
             f"parts of Ferrule were changed with it: {'; '.join(moved)}; look: ferrule doctor"
         )
-
-
-def _try(place: Place, command: list[str], before: Mapping[str, str]) -> str:
-    """Let the resolver tell what would happen; nothing is installed by it."""
-    finished = _call(place, command, is_shown=False)
-    if finished.returncode == 0:
-        return f"{finished.stdout}{finished.stderr}"
-    told = f"{finished.stderr}\n{finished.stdout}"
-    raise PluginError(
-        f"{conflict_in_words(told, before) or _last_words(told)}\neverything is as it was"
-    )
-
-
-def _run(place: Place, command: list[str]) -> None:
-    place.tell(f"$ {shlex.join(_shown(command))}")
-    finished = _call(place, command, is_shown=True)
-    if finished.returncode:
-        told = _last_words(f"{finished.stderr}\n{finished.stdout}")
-        raise PluginError(f"{told}\n{command[0]} ended with {finished.returncode}")
-
-
-def _call(place: Place, command: list[str], *, is_shown: bool) -> subprocess.CompletedProcess[str]:
-    # In the home and not where the user stands: a workspace's settings for uv or pip must not say
-    # where plugins come from. A build of a stranger's package gets no keys.
-    place.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    own = {n: v for n, v in place.environ.items() if n.startswith(("UV_", "PIP_", "PIPX_"))}
-    try:
-        finished = subprocess.run(
-            command,
-            cwd=place.home,
-            env=without_secrets(place.environ) | own,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-    except OSError as error:
-        raise PluginError(f"{command[0]} cannot be started: {error.strerror}") from None
-    if is_shown and finished.returncode == 0:
-        for line in f"{finished.stdout}{finished.stderr}".splitlines():
-            place.tell(f"  {line}")
-    return finished
 
 
 def _is_there(item: Wanted, version: str | None) -> bool:
@@ -224,10 +177,6 @@ def _storable(sources: Sources) -> Sources:
     return sources._replace(index_url=without_secrets_in(sources.index_url))
 
 
-def _shown(command: Sequence[str]) -> list[str]:
-    return [without_secrets_in(word) if "://" in word else word for word in command]
-
-
 def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
     names = sorted({*before, *after})
     return [
@@ -235,8 +184,3 @@ def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[st
         for name in names
         if before.get(name) != after.get(name)
     ]
-
-
-def _last_words(told: str, limit: int = 12) -> str:
-    lines = [line.rstrip() for line in told.splitlines() if line.strip()]
-    return "\n".join(lines[-limit:]) or "it said nothing"

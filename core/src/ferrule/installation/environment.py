@@ -9,6 +9,7 @@ import sysconfig
 import tomllib
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
@@ -30,13 +31,15 @@ class Environment(NamedTuple):
         resolver: How an installation is tried without being made; empty where nothing can.
         name: What the installer calls the environment.
         receipt: What `uv tool` remembers of it.
+        variables: What tells the installer where the environment lies, whatever is set now.
     """
 
     kind: Kind
     program: tuple[str, ...]
     resolver: tuple[str, ...]
     name: str = ""
-    receipt: Mapping[str, object] = {}
+    receipt: Mapping[str, object] = MappingProxyType({})
+    variables: Mapping[str, str] = MappingProxyType({})
 
 
 def find_environment() -> Environment:
@@ -52,12 +55,16 @@ def find_environment() -> Environment:
     if (prefix / "uv-receipt.toml").is_file():
         if not uv:
             raise PluginError(_missing("uv", prefix, "`uv tool`"))
-        return Environment("uv tool", uv, with_uv, prefix.name, _receipt(prefix))
+        receipt = _receipt(prefix)
+        return Environment(
+            "uv tool", uv, with_uv, prefix.name, receipt, _tool_folders(prefix, receipt)
+        )
     if (prefix / "pipx_metadata.json").is_file():
         pipx = _pipx(uv)
         if not pipx:
             raise PluginError(_missing("pipx", prefix, "pipx"))
-        return Environment("pipx", pipx, pip or with_uv, prefix.name)
+        variables = {"PIPX_HOME": str(prefix.parents[1])}
+        return Environment("pipx", pipx, pip or with_uv, prefix.name, variables=variables)
     _require_own(prefix)
     if pip:
         return Environment("pip", pip, pip)
@@ -118,6 +125,15 @@ def _receipt(prefix: Path) -> Mapping[str, object]:
         return cast("Mapping[str, object]", tomllib.loads(path.read_text("utf-8"))["tool"])
     except (OSError, ValueError, KeyError) as error:
         raise PluginError(f"{path} cannot be read: {error}; install Ferrule again") from None
+
+
+def _tool_folders(prefix: Path, receipt: Mapping[str, object]) -> dict[str, str]:
+    variables = {"UV_TOOL_DIR": str(prefix.parent)}
+    points = cast("Sequence[Mapping[str, object]]", receipt.get("entrypoints", ()))
+    for point in points:
+        if point.get("name") == "ferrule" and "install-path" in point:
+            variables["UV_TOOL_BIN_DIR"] = str(Path(str(point["install-path"])).parent)
+    return variables
 
 
 def _require_own(prefix: Path) -> None:
