@@ -65,7 +65,8 @@ class Courier(Tool):
         stat = await files.stat(path)
         first = await files.read(path, limit=3)
         await files.apply([RemoveFile(path + "x")])
-        names = [(entry.name, entry.kind) for entry in await files.list(context.cwd)]
+        found = await files.list(context.cwd)
+        names = [tuple(entry) for entry in found if not entry.name.startswith(".")]
         gone = await files.stat(path + "x")
         return ToolResult(f"{same} {stat} {first} {names} {gone}")
 
