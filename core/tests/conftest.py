@@ -17,6 +17,7 @@ from kernel_plugins import stage as the_stage  # noqa: E402 -- found through the
 from ferrule.config.load import Places, read_config  # noqa: E402
 from ferrule.host import LocalHost  # noqa: E402
 from ferrule_hookspecs.host import ConfigRequest, ThreadOptions  # noqa: E402
+from ferrule_testkit.strangers import strangers  # noqa: E402
 
 CONFIG = """\
 model = "test-model"
@@ -140,6 +141,7 @@ def bench(tmp_path, stage):
         "HOME": str(tmp_path),
         "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")),
         "FERRULE_DEV_PLUGIN": str(CHECKOUT),
+        "FERRULE_NO_PLUGIN": strangers(),
     }
     made = Bench(tmp_path, LocalHost(home, environ), workspace)
     made.configure("")

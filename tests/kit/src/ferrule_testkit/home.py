@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ferrule_testkit.processes import survivors
+from ferrule_testkit.strangers import strangers
 
 API_KEY: Final = "test-key-0123456789"
 _CONFIG: Final = """\
@@ -119,8 +120,12 @@ class FerruleHome:
         return FinishedRun(finished.returncode, finished.stdout, finished.stderr, seconds, left)
 
 
-def make_home(folder: Path, base_url: str) -> FerruleHome:
-    """Make a home, a user's home and an empty git workspace under a folder."""
+def make_home(folder: Path, base_url: str, project: Path | None = None) -> FerruleHome:
+    """Make a home, a user's home and an empty git workspace under a folder.
+
+    Plugins of strangers that happen to be installed are left out there; what a project under test
+    is about is not.
+    """
     home, workspace, user = folder / "home", folder / "workspace", folder / "user"
     for path in (home, workspace, user):
         path.mkdir(parents=True)
@@ -132,6 +137,8 @@ def make_home(folder: Path, base_url: str) -> FerruleHome:
         "NO_COLOR": "1",
         "TZ": "UTC",
     }
+    if left_out := strangers(project):
+        environ["FERRULE_NO_PLUGIN"] = left_out
     subprocess.run(["git", "init", "-q", str(workspace)], env=environ, check=False)
     made = FerruleHome(home, workspace, base_url, environ)
     made.configure()

@@ -102,11 +102,14 @@ def model_server() -> Iterator[ScriptedModelServer]:
 
 
 @pytest.fixture
-def ferrule_home(tmp_path: Path, model_server: ScriptedModelServer) -> FerruleHome:
+def ferrule_home(
+    tmp_path: Path, model_server: ScriptedModelServer, request: pytest.FixtureRequest
+) -> FerruleHome:
     """A temporary home whose model is `model_server`, with an empty git workspace."""
     from ferrule_testkit.home import make_home
 
-    return make_home(tmp_path / "ferrule", model_server.base_url)
+    projects = (each for each in request.path.parents if (each / "pyproject.toml").is_file())
+    return make_home(tmp_path / "ferrule", model_server.base_url, next(projects, None))
 
 
 @pytest.fixture
