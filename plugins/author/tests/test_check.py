@@ -1,6 +1,7 @@
 """`ferrule plugins check`: every rule is kept by a new plugin, and found broken where it is."""
 
 import json
+from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 
 import pytest
@@ -177,6 +178,11 @@ def test_a_broken_rule_is_found(new_package, rule, kind, file, old, new, told):
 
 def test_every_rule_is_tried():
     assert {case[0] for case in BROKEN} | OF_THE_CONTRACT == set(RULES)
+
+
+def test_every_rule_is_documented():
+    page = (Path(__file__).parents[3] / "docs" / "plugin-new.md").read_text("utf-8")
+    assert [rule for rule, asks in RULES.items() if f"| `{rule}` | {asks} |" not in page] == []
 
 
 @pytest.mark.parametrize(
