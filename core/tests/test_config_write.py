@@ -28,8 +28,8 @@ def write(home, tmp_path):
     places = Places(home, {"HOME": str(tmp_path)}, tmp_path / "etc")
 
     def call(*edits: ConfigEdit, **options: str):
-        def read(text):
-            return read_config(ConfigRequest(str(tmp_path)), places._replace(user_text=text))
+        def read(before, after):
+            return read_config(ConfigRequest(str(tmp_path)), places._replace(user_text=after))
 
         return write_config(home / "config.toml", edits, read, **options)
 

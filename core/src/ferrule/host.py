@@ -75,6 +75,22 @@ class LocalHost:
         loaded.request = request
         return loaded
 
+    def read_edited(self, request: ConfigRequest, before: str, after: str) -> LoadedConfig:
+        """Read the configuration as it would be if the user's file were changed.
+
+        Raises:
+            ConfigError: It could not be used; tables of plugins that would change are looked at.
+        """
+        from ferrule.config.layers import parse_toml
+        from ferrule.config.tables import SETTINGS_PATH, table_at
+        from ferrule.plugin_config import check_tables
+
+        config = self.read(request, after)
+        tables = [table_at(parse_toml(text, ""), *SETTINGS_PATH) for text in (before, after)]
+        if tables[0] != tables[1]:
+            check_tables(config, self.index)
+        return config
+
     def sandbox(self, config: Config, name: str, cwd: str) -> InstalledSandbox:
         """Return a sandbox backend by name, whatever it enforces; the caller closes it."""
         from ferrule.manager import PluginManager

@@ -88,7 +88,7 @@ class LocalKernel:
         return write_config(
             self.home / "config.toml",
             edits,
-            lambda text: self._host.read(request, text),
+            lambda before, after: self._host.read_edited(request, before, after),
             expected_version=expected_version,
         )
 

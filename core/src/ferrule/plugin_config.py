@@ -8,12 +8,20 @@ plugin has settings and the user has none for them, it costs one look at the ind
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ferrule.config.check import suggestion
 from ferrule.config.provenance import placed
-from ferrule.config.tables import MISSING, KeyPath, Table, is_table, join_key, table_at
-from ferrule.settings_declaration import SETTINGS_PATH, Declaration, declaration_of
+from ferrule.config.tables import (
+    MISSING,
+    SETTINGS_PATH,
+    KeyPath,
+    Table,
+    is_table,
+    join_key,
+    table_at,
+)
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.slots import SETTINGS_GROUP
 
@@ -22,6 +30,7 @@ if TYPE_CHECKING:
 
     from ferrule.config.provenance import LoadedConfig
     from ferrule.index import Index
+    from ferrule.settings_declaration import Declaration
 
 
 def with_plugins(
@@ -53,11 +62,12 @@ def with_plugins(
 
 def declarations(index: Index, values: Mapping[str, object]) -> dict[str, Declaration]:
     """List what usable plugins declare, by table; what was never probed is probed, in a child."""
-    from ferrule.trust import governance_of, judge, with_faults
-
     entries = index.entries(SETTINGS_GROUP)
     if not entries:
         return {}
+    from ferrule.settings_declaration import declaration_of
+    from ferrule.trust import governance_of, judge, with_faults
+
     found = judge(entries, governance_of(values), contract_version=index.contract_version)
     index.probe([s.entry for s in found if s.state == "active" and s.entry.probe is None])
     probed = {(e.name, e.location): e for e in index.entries(SETTINGS_GROUP)}
@@ -66,9 +76,35 @@ def declarations(index: Index, values: Mapping[str, object]) -> dict[str, Declar
     return {each.entry.name: each for each in declared if each is not None}
 
 
+def check_tables(config: LoadedConfig, index: Index) -> None:
+    """Have every table of an installed plugin checked, by its model in a process of its own.
+
+    For what changes the file, or looks at it, where no plugin is imported.
+
+    Raises:
+        ConfigError: One is wrong; says where.
+    """
+    from ferrule.settings_apart import values_apart
+    from ferrule.settings_reading import WrongSettingsError, read_settings
+
+    written = table_at(config.values, *SETTINGS_PATH)
+    for name, declaration in declarations(index, config.values).items():
+        if name not in written:
+            continue
+        try:
+            read_settings(declaration, config.values, partial(values_apart, declaration.entry))
+        except WrongSettingsError as error:
+            raise error.placed(config) from None
+
+
 def project_keys(index: Index) -> frozenset[KeyPath]:
     """List the keys of plugins that a trusted project's file may set, as far as they are known."""
-    declared = (declaration_of(entry) for entry in index.entries(SETTINGS_GROUP))
+    entries = index.entries(SETTINGS_GROUP)
+    if not entries:
+        return frozenset()
+    from ferrule.settings_declaration import declaration_of
+
+    declared = (declaration_of(entry) for entry in entries)
     return frozenset(key for each in declared if each is not None for key in each.project_keys())
 
 

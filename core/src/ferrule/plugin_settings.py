@@ -9,38 +9,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
-from ferrule.config.check import Problem, show, suggestion
-from ferrule.config.provenance import placed
-from ferrule.config.tables import MISSING, Table, is_table, join_key, lookup, table_at
+from ferrule.config.tables import MISSING, join_key, lookup
 from ferrule.frozen import freeze
 from ferrule.isolation.choice import is_isolated
-from ferrule.settings_declaration import Declaration, declaration_of
-from ferrule.settings_model import RefusedSettingsError, values_in_time
 from ferrule.trust import Standing
-from ferrule_hookspecs.errors import ConfigError, PluginError
 from ferrule_hookspecs.slots import SETTINGS_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ferrule.entry import Entry
-    from ferrule.settings_model import Refusal, SettingsModel
+    from ferrule.settings_declaration import Declaration
+    from ferrule.settings_model import SettingsModel
     from ferrule_hookspecs.host import Config
     from ferrule_hookspecs.plugins import PluginContext
-
-
-class WrongSettingsError(ConfigError):
-    """The table of a plugin cannot be used."""
-
-    def __init__(self, declaration: Declaration, problems: Sequence[Problem]) -> None:
-        self.declaration = declaration
-        self.problems = problems
-        super().__init__(_told(declaration, [each.text + each.hint for each in problems]))
-
-    def placed(self, config: Config) -> ConfigError:
-        """Word it with file and line of everything that is wrong."""
-        texts = [placed(problem, config) for problem in self.problems]
-        return ConfigError(_told(self.declaration, texts))
 
 
 class PluginSettings:
@@ -65,6 +47,10 @@ class PluginSettings:
         Raises:
             ConfigError: One is wrong; says where.
         """
+        if not self._declared:
+            return
+        from ferrule.settings_reading import WrongSettingsError
+
         for distribution in self._declared:
             try:
                 self._of(distribution)
@@ -98,32 +84,30 @@ class PluginSettings:
         return self._known[distribution]
 
     def _read(self, declaration: Declaration) -> Mapping[str, object]:
-        table = table_at(self._values, *declaration.path)
-        if not table and declaration.defaults is not None:
-            return declaration.defaults
-        try:
-            if declaration.entry.distribution in self._apart:
-                from ferrule.settings_apart import values_apart
+        from ferrule.settings_reading import read_settings
 
-                return values_apart(declaration.entry, table)
-            model = cast("SettingsModel", self._load(declaration.entry))
-            return values_in_time(model, table)
-        except RefusedSettingsError as refused:
-            problems = [_problem(declaration, each, table) for each in refused.refusals]
-            raise WrongSettingsError(declaration, problems) from None
-        except PluginError as error:
-            text = f"`{join_key(declaration.path)}` cannot be read: {error}"
-            raise WrongSettingsError(declaration, [Problem(declaration.path, text)]) from error
+        return read_settings(declaration, self._values, lambda table: self._ask(declaration, table))
+
+    def _ask(self, declaration: Declaration, table: Mapping[str, object]) -> Mapping[str, object]:
+        """Have the model look at a table, in this process only where the plugin runs in it."""
+        if declaration.entry.distribution in self._apart:
+            from ferrule.settings_apart import values_apart
+
+            return values_apart(declaration.entry, table)
+        from ferrule.settings_model import values_in_time
+
+        return values_in_time(cast("SettingsModel", self._load(declaration.entry)), table)
 
 
 def in_use(standings: Sequence[Standing]) -> dict[str, Declaration]:
     """List what is declared by distributions of which something else is in use, by their names."""
+    declaring = [s.entry for s in standings if s.entry.group == SETTINGS_GROUP and _ok(s)]
+    if not declaring:
+        return {}
+    from ferrule.settings_declaration import declaration_of
+
     used = {s.entry.distribution for s in standings if s.entry.group != SETTINGS_GROUP and _ok(s)}
-    found = (
-        declaration_of(s.entry)
-        for s in standings
-        if s.entry.group == SETTINGS_GROUP and s.entry.distribution in used and _ok(s)
-    )
+    found = (declaration_of(entry) for entry in declaring if entry.distribution in used)
     return {each.entry.distribution: each for each in found if each is not None}
 
 
@@ -166,6 +150,8 @@ def _settled(
 
 def _waits_for(entry: Entry, values: Mapping[str, object]) -> str:
     """Say what has to be configured before a plugin can be used; empty when nothing has."""
+    from ferrule.settings_declaration import declaration_of
+
     declaration = declaration_of(entry)
     if declaration is None or not declaration.unset:
         return ""
@@ -180,35 +166,6 @@ def _waits_for(entry: Entry, values: Mapping[str, object]) -> str:
         return f"it has to be configured first: set {' and '.join(keys)} in config.toml"
     table = join_key(declaration.path)
     return f"it has to be configured first: [{table}] in config.toml: {declaration.unset[0].text}"
-
-
-def _problem(declaration: Declaration, refusal: Refusal, table: Table) -> Problem:
-    path = (*declaration.path, *refusal.path)
-    key = join_key(path)
-    if refusal.is_missing:
-        around = path[:-1]
-        return Problem(around, f"`{join_key(around)}` lacks the key `{path[-1]}`")
-    if refusal.is_unknown:
-        known = _properties(declaration.field(refusal.path[:-1]))
-        hint = suggestion(path[-1], known, path[:-1])
-        return Problem(path, f"unknown configuration key `{key}`", False, hint)
-    if declaration.is_secret(refusal.path):
-        return Problem(path, f"`{key}` has a value that is not accepted; it is not shown here")
-    value = lookup(table, refusal.path)
-    wrong = "" if value is MISSING or is_table(value) else f", not {show(value)}"
-    return Problem(path, f"`{key}`: {refusal.text}{wrong}")
-
-
-def _properties(schema: Table | None) -> Table:
-    return table_at(schema or {}, "properties")
-
-
-def _told(declaration: Declaration, texts: Sequence[str]) -> str:
-    mend = (
-        f"these are settings of {declaration.owner}; mend them, or go on without it: "
-        f"--no-plugin {declaration.entry.distribution}"
-    )
-    return "\n".join([*texts, mend])
 
 
 def _ok(standing: Standing) -> bool:

@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from ferrule.config.check import Problem, suggestion
-from ferrule.config.tables import KeyPath, Table, is_list, is_table, join_key, nest
+from ferrule.config.tables import SETTINGS_PATH, KeyPath, Table, is_list, is_table, join_key, nest
 from ferrule.settings_model import Refusal
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from ferrule.entry import Entry
 
-SETTINGS_PATH: Final[KeyPath] = ("plugins", "settings")
 _DEPTH: Final = 16
 
 

@@ -70,7 +70,10 @@ def facts_of(model: SettingsModel) -> str:
         defaults = None if _reads_elsewhere(model) else _lasting_defaults(model)
     except RefusedSettingsError as refused:
         unset = refused.refusals
-    facts = {"schema": model.model_json_schema(), "defaults": defaults, "unset": unset}
+    schema = model.model_json_schema()
+    if _takes_other_names(model):
+        schema["additionalProperties"] = True
+    facts = {"schema": schema, "defaults": defaults, "unset": unset}
     return json.dumps(facts)
 
 
@@ -119,6 +122,12 @@ def values_in_time(model: SettingsModel, table: Mapping[str, object]) -> dict[st
         raise faults[0]
     cause = str(faults[0]).strip().partition("\n")[0]
     raise PluginError(f"the check of its settings raised {type(faults[0]).__name__}: {cause}")
+
+
+def _takes_other_names(model: SettingsModel) -> bool:
+    """Tell whether keys count that the schema does not name, as it knows one name of a field."""
+    options = cast("Mapping[str, object]", getattr(model, "model_config", {}))
+    return bool(options.get("populate_by_name") or options.get("validate_by_name"))
 
 
 def _reads_elsewhere(model: SettingsModel) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -19,12 +20,11 @@ from ferrule.config.edit import ConfigFileEditor
 from ferrule.config.model import ConfigFile
 from ferrule.config.overrides import parse_value
 from ferrule.config.provenance import Statement, key_path
-from ferrule.config.tables import MISSING, KeyPath, join_key, lookup, nest
+from ferrule.config.tables import MISSING, SETTINGS_PATH, KeyPath, join_key, lookup, nest
 from ferrule.plugin_config import declarations, masked
-from ferrule.settings_declaration import SETTINGS_PATH
 from ferrule.settings_words import default_of, field_facts, field_line, with_defaults
 from ferrule_hookspecs.errors import ConfigError
-from ferrule_hookspecs.host import ConfigOrigin, ConfigRequest
+from ferrule_hookspecs.host import ConfigEdit, ConfigOrigin, ConfigRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -138,7 +138,13 @@ def set_value(
     declaration = _call(context).declared(path, _call(context).load().values)
     for problem in declaration.unknown_at(path) if declaration else ():
         raise ConfigError(problem.text + problem.hint)
-    ConfigFileEditor(_call(context).file()).set(path, parse_value(value))
+    call = _call(context)
+    editor = ConfigFileEditor(call.file())
+    if declaration is None or call.request.profile:
+        editor.set(path, parse_value(value))
+        return
+    edit = ConfigEdit(join_key(path), parse_value(value))
+    editor.apply([edit], partial(call.host.read_edited, call.request))
 
 
 @app.command()

@@ -48,7 +48,7 @@ class ConfigFileEditor:
         """
         self._edit(lambda text: _with_value(text, path, value))
 
-    def apply(self, edits: Sequence[ConfigEdit], guard: Callable[[str, str], None]) -> None:
+    def apply(self, edits: Sequence[ConfigEdit], guard: Callable[[str, str], object]) -> None:
         """Make several changes, all or none.
 
         Args:

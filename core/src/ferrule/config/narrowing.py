@@ -15,6 +15,7 @@ from ferrule.config.required_isolation import ISOLATION
 from ferrule.config.required_search import SEARCH_MODES, USUAL_SEARCH
 from ferrule.config.tables import (
     MISSING,
+    SETTINGS_PATH,
     KeyPath,
     Table,
     is_list,
@@ -158,7 +159,7 @@ def _ignored(path: KeyPath) -> KeyPath:
     """Name what is ignored no more closely than it is decided."""
     if path in _NARROWING or path[0] == "tools":
         return path
-    return path[: 4 if path[:2] == ("plugins", "settings") else 1]
+    return path[: 4 if path[:2] == SETTINGS_PATH else 1]
 
 
 def _is_hook(path: KeyPath, value: object) -> bool:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from ferrule.config.tables import MISSING, KeyPath, Table, is_table, join_key, lookup, place
+from ferrule.config.tables import (
+    MISSING,
+    SETTINGS_PATH,
+    KeyPath,
+    Table,
+    is_table,
+    join_key,
+    lookup,
+    place,
+)
 from ferrule_hookspecs.host import ConfigOrigin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ferrule.config.layers import Layer
-
-_PATH: Final[KeyPath] = ("plugins", "settings")
 
 
 def constrain_settings(
@@ -21,10 +28,10 @@ def constrain_settings(
     """Apply them in place; returns warnings, and where the values come from now."""
     warnings: list[str] = []
     origins: dict[KeyPath, ConfigOrigin] = {}
-    fixed = MISSING if rules is None else lookup(rules.values, _PATH)
+    fixed = MISSING if rules is None else lookup(rules.values, SETTINGS_PATH)
     if rules is None or not is_table(fixed):
         return warnings, origins
-    for path, value in _leaves(fixed, _PATH):
+    for path, value in _leaves(fixed, SETTINGS_PATH):
         if lookup(values, path) not in (MISSING, value):
             warnings.append(
                 f"`{join_key(path)}` is overruled by the administrator ({rules.where(path)})"

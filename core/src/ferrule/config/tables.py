@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -12,6 +12,8 @@ Table: TypeAlias = dict[str, object]
 KeyPath: TypeAlias = tuple[str, ...]
 
 MISSING = object()
+SETTINGS_PATH: Final[KeyPath] = ("plugins", "settings")
+"""The table of tables that plugins declare."""
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _PART = re.compile(
     r"""\s*(?:"(?P<basic>(?:[^"\\]|\\.)*)"|'(?P<literal>[^']*)'|(?P<bare>[^."'=\s][^."'=]*?))"""

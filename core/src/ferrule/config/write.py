@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def write_config(
     file: Path,
     edits: Sequence[ConfigEdit],
-    read: Callable[[str], LoadedConfig],
+    read: Callable[[str, str], LoadedConfig],
     *,
     expected_version: str | None = None,
 ) -> LoadedConfig:
@@ -28,7 +28,7 @@ def write_config(
     Args:
         file: The user's configuration file.
         edits: The changes, in order.
-        read: Reads the configuration as if the file said a text.
+        read: Reads the configuration as if the file, which says the first text, said the second.
         expected_version: What the file's version should be; None takes any.
 
     Raises:
@@ -43,7 +43,7 @@ def write_config(
             raise ConfigConflictError(
                 f"{file} was changed since it was read; read it again and retry"
             )
-        found.append(read(after))
+        found.append(read(before, after))
 
     ConfigFileEditor(file).apply(edits, guard)
     return found[0]
