@@ -1,0 +1,1 @@
+"""A model provider for a gateway that speaks Chat Completions."""
