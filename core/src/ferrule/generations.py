@@ -9,6 +9,7 @@ in a running process, goes on as it was, and that is said once.
 from __future__ import annotations
 
 import gc
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -22,7 +23,7 @@ from ferrule.watched import Print, own_stamp, print_of, watched_by
 from ferrule_hookspecs.errors import ConfigError, FerruleError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ferrule.entry import Entry
     from ferrule.host import LocalHost
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from ferrule.watched import Watched
 
 _KEPT: Final = 32
+_CARRIED: Final = 8
+"""For how many configurations the next generation is made ready before it is asked for."""
 _SWITCHED_OFF: Final = frozenset({"disabled", "blocked", "untrusted"})
 
 
@@ -50,6 +53,8 @@ class Generations:
         self._pinned: dict[str, str] = {}
         self._told: set[str] = set()
         self._told_before: frozenset[str] = frozenset()
+        self._waiting: list[str] = []
+        self._off: Sequence[str] = ()
         self._lock = anyio.Lock()  # one renewal at a time; who comes second finds it done
 
     def manager(self, values: Mapping[str, object]) -> PluginManager:
@@ -71,19 +76,36 @@ class Generations:
         async with self._lock:
             if not self._watched.has_changed():
                 return
-            index = await anyio.to_thread.run_sync(self._renewed)
-            if index is None:
-                return
-            self.host.index = index
-            self._managers = Recent(_KEPT)
             self._told_before, self._told = frozenset(self._told), set()
-            gc.unfreeze()  # what was frozen at the start may be garbage from now on
+            try:
+                await anyio.to_thread.run_sync(self._renew)
+            finally:
+                waiting, self._waiting = self._waiting, []
+                for fault in waiting:
+                    self._tell(fault)
 
     def _report(self, fault: str) -> None:
         """Tell what the generation before has not told already."""
         self._told.add(fault)
-        if fault not in self._told_before:
+        if fault in self._told_before:
+            return
+        if self._lock.locked():  # perhaps in another thread than those who listen
+            self._waiting.append(fault)
+        else:
             self._tell(fault)
+
+    def _renew(self) -> None:
+        """Put the next generation in the place of this one, where it differs."""
+        index = self._renewed()
+        if index is None:
+            self._told |= self._told_before
+            return
+        managers: Recent[Mapping[str, object], PluginManager] = Recent(_KEPT)
+        for values, _ in self._managers.pairs()[-_CARRIED:]:
+            made = partial(PluginManager, index, values, report=self._report, disabled=self._off)
+            managers.get(values, made)
+        self.host.index, self._managers = index, managers
+        gc.unfreeze()  # what was frozen at the start may be garbage from now on
 
     def _renewed(self) -> Index | None:
         """Read the index anew; None where it says of plugins what it said before."""
@@ -92,7 +114,7 @@ class Generations:
             new = self.host.read_index()
         except FerruleError as error:
             self._watched = watched_by(old, self.host.environ, is_new=False)
-            self._tell(f"plugins stay as they are: {error}")
+            self._report(f"plugins stay as they are: {error}")
             return None
         self._watched = watched_by(new, self.host.environ)
         before, after = _grouped(old.all_entries()), _grouped(new.all_entries())
@@ -117,10 +139,10 @@ class Generations:
         """Probe what may be used somewhere; returns the faults and what is usable of each."""
         broken: dict[str, str] = {}
         active: dict[str, dict[tuple[str, str, str], Entry]] = {}
-        barred = self._barred(new)
+        self._off = [*self._barred(new, known)]
         for values, manager in self._managers.pairs():
             was_used = {_key(entry) for entry in manager.usable()}
-            trial = PluginManager(new, values, report=_unheard, disabled=barred)
+            trial = PluginManager(new, values, report=_unheard, disabled=self._off)
             for entry, state, reason in trial.standings:
                 name = entry.distribution
                 if name not in known:
@@ -131,8 +153,8 @@ class Generations:
                     broken.setdefault(name, reason)
         return broken, {name: list(entries.values()) for name, entries in active.items()}
 
-    def _barred(self, new: Index) -> Sequence[str]:
-        """Name what the user has switched off by now, though sessions may not know it yet."""
+    def _barred(self, new: Index, changed: Collection[str]) -> Sequence[str]:
+        """Name what changed and was switched off by now, though sessions may not know it yet."""
         from ferrule.config.load import load_plugin_rules
 
         entries = new.all_entries()
@@ -144,10 +166,10 @@ class Generations:
                 contract_version=self.host.index.contract_version,
             )
         except ConfigError:  # nobody knows: nothing new is imported until it can be read
-            theirs = [e for e in entries if e.distribution not in BUILT_IN_DISTRIBUTIONS]
-            return [f"{entry.group}:{entry.name}" for entry in theirs]
-        off = [standing.entry for standing in judged if standing.state in _SWITCHED_OFF]
-        return [f"{entry.group}:{entry.name}" for entry in off]
+            off = entries
+        else:
+            off = [standing.entry for standing in judged if standing.state in _SWITCHED_OFF]
+        return [f"{each.group}:{each.name}" for each in off if each.distribution in changed]
 
     def _fault(
         self,
@@ -202,7 +224,7 @@ class Generations:
         found = print_of(after)
         if self._refused.get(distribution) != found:
             self._refused[distribution] = found
-            self._tell(f"{before[0].label} goes on as it was: {fault}")
+            self._report(f"{before[0].label} goes on as it was: {fault}")
 
     def _name_upgrades(self, old: Index, new: Index) -> None:
         """Say that parts of Ferrule itself were changed; only a new process can use those."""
