@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pluggy
 
     from ferrule.entry import Entry
+    from ferrule.guarding import Guard
     from ferrule_hookspecs.markers import HookContract, HookKind
     from ferrule_hookspecs.plugins import PluginContext
 
@@ -42,22 +43,6 @@ def strictest(verdicts: Mapping[str, Verdict]) -> Verdict:
         key=lambda verdict: (_STRICTNESS[verdict.decision], verdict[1:]),
         default=Verdict.allow(),
     )
-
-
-class Guard(NamedTuple):
-    """A plugin that must not be missing and may not be used; what it judges is refused.
-
-    Attributes:
-        label: The plugin with its origin.
-        reason: Why it may not be used.
-        hooks: What it serves; empty when it was never imported, which stands for everything.
-        role: Why it must not be missing.
-    """
-
-    label: str
-    reason: str
-    hooks: tuple[str, ...] = ()
-    role: str = "is required"
 
 
 class _Answer(NamedTuple):

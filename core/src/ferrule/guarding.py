@@ -7,9 +7,8 @@ a decision and no gap, unless it is required.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ferrule.dispatcher import Guard
 from ferrule.trust import is_required
 from ferrule_hookspecs.slots import HOOK_GROUP
 
@@ -20,6 +19,22 @@ if TYPE_CHECKING:
     from ferrule.trust import Governance, Standing
 
 _GAPS: Final = frozenset({"untrusted", "incompatible", "clash", "broken"})
+
+
+class Guard(NamedTuple):
+    """A plugin that must not be missing and may not be used; what it judges is refused.
+
+    Attributes:
+        label: The plugin with its origin.
+        reason: Why it may not be used.
+        hooks: What it serves; empty when it was never imported, which stands for everything.
+        role: Why it must not be missing.
+    """
+
+    label: str
+    reason: str
+    hooks: tuple[str, ...] = ()
+    role: str = "is required"
 
 
 def absent_guards(standings: Sequence[Standing], governance: Governance) -> dict[str, Guard]:
