@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ferrule.catalog import CATALOG
-from ferrule.commands import plugins
+from ferrule.commands import plugin_packages, plugins
 from ferrule_hookspecs.errors import ConfigError, FerruleError
 from ferrule_hookspecs.slots import ALL_GROUPS
 
@@ -100,6 +100,19 @@ def test_r12_order_shows_who_is_called_first(site, run):
     assert run("order", "ferrule_tool_before") == "b  (acme-b 1.0)\na  (acme-a 1.0)  after b\n"
     with pytest.raises(FerruleError, match="'nonsense' is not a hook"):
         run("order", "nonsense")
+
+
+def test_removing_a_part_of_ferrule_says_what_stops_working_and_asks(site, monkeypatch):
+    points = {"ferrule.tools:update_plan": "acme_plan:Plan"}
+    site.add("ferrule-plan", points, {"acme_plan.py": ""})
+    monkeypatch.setattr(plugin_packages, "load_index", lambda environ: site.index())
+    host = SimpleNamespace(environ=site.environ, home=site.root / "home")
+    result = CliRunner().invoke(plugins.app, ["remove", "ferrule-plan"], obj=host)
+    assert "without ferrule-plan there is no tool 'update_plan'" in result.output
+    assert "ferrule plugins disable ferrule-plan" in result.output
+    assert "say it with --yes" in str(result.exception)
+    with pytest.raises(FerruleError, match="no plugin 'absent' is installed"):
+        CliRunner().invoke(plugins.app, ["remove", "absent"], obj=host, catch_exceptions=False)
 
 
 def test_the_catalog_of_reserved_names_equals_the_workspace():

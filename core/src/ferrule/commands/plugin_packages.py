@@ -164,7 +164,7 @@ def _losses(entries: Sequence[Entry]) -> list[str]:
 def _show(host: Host, names: Sequence[str]) -> None:
     """Describe what came, and how it stands."""
     from ferrule.commands.plugin_doctor import advice
-    from ferrule.words import in_words
+    from ferrule.words import approval_in_words, in_words
 
     index = load_index(host.environ)
     survey = survey_of(host, index)
@@ -174,5 +174,7 @@ def _show(host: Host, names: Sequence[str]) -> None:
             typer.echo(f"{name} offers Ferrule nothing: it declares no entry point of its groups")
             continue
         typer.echo(in_words([s.entry for s in theirs], survey.values))
+        if not is_ours(name):
+            typer.echo(approval_in_words(theirs[0].entry))
         for line in advice(theirs, host):
             typer.echo(line)
