@@ -1,0 +1,1 @@
+"""A reviewer's program that has a Rego policy decide, and a check of that policy."""
