@@ -68,6 +68,11 @@ def wait_until(holds):
         time.sleep(0.02)
 
 
+def refusals(finished):
+    told = [item["message"] for item in finished.items("error")]
+    return [text for text in told if "cannot run in a process of its own" in text]
+
+
 def found(answers):
     return json.loads(answers[-1])
 
@@ -109,6 +114,36 @@ def test_a_look_at_it_imports_nothing(prepared, ferrule_home, run_ferrule, check
     (line,) = [line for line in listed.stdout.splitlines() if "ferrule.tools:prowler" in line]
     assert line.split(maxsplit=2)[1:] == ["active", "in a process of its own"]
     assert not (ferrule_home.workspace / "planted").exists()
+
+
+@pytest.mark.slow
+def test_where_the_configured_sandbox_cannot_confine_it_the_best_one_does(
+    prepared, ferrule_home, checkout, turn
+):
+    ferrule_home.configure(top='sandbox_backend = "landlock"')
+    _, answers = turn(
+        checkout("prowler", OWN),
+        ("prowler", {"port": 1, "host": os.getpid()}),
+        words=("-s", "read-only"),
+    )
+
+    assert found(answers)["secret"] == "PermissionError"
+    assert (prepared / ".cache" / "prowler" / "kept").read_text() == "kept"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["read-only", "danger-full-access"])
+def test_where_no_sandbox_can_confine_it_the_tool_does_not_start(
+    prepared, ferrule_home, checkout, turn, mode
+):
+    ferrule_home.configure(tables='[plugins]\ndisabled = ["ferrule-sandbox-bubblewrap"]')
+    finished, answers = turn(
+        checkout("prowler", OWN), ("prowler", {"port": 1, "host": os.getpid()}), words=("-s", mode)
+    )
+
+    assert answers == ["unsupported call: prowler"]
+    (told,) = refusals(finished)
+    assert "the sandbox landlock cannot enforce" in told
 
 
 @pytest.mark.slow
@@ -182,6 +217,5 @@ def test_what_cannot_be_confined_as_declared_does_not_start(
     )
 
     assert answers == ["unsupported call: prowler"]
-    (told,) = [item["message"] for item in finished.items("error") if "prowler" in item["message"]]
+    (told,) = refusals(finished)
     assert words in told
-    assert "cannot run in a process of its own" in told

@@ -21,7 +21,7 @@ from ferrule_hookspecs.errors import PluginError, SandboxUnavailableError
 from ferrule_hookspecs.evaluator import is_inside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from ferrule.entry import Entry
     from ferrule.manager import PluginManager
@@ -124,23 +124,24 @@ def _path(written: str, context: PluginContext) -> str:
     return os.path.realpath(written)
 
 
-def strongest_backend(
-    manager: PluginManager,
-    context: PluginContext,
-    policy: ResolvedPolicy,
-    warn: Callable[[str], None],
+def sandbox_names(context: PluginContext) -> tuple[str, ...]:
+    """Name the sandboxes to try: the configured one, then the best there is on this machine."""
+    name = str(context.config.get("sandbox_backend") or "auto")
+    return ("auto",) if name in ("auto", "none") else (name, "auto")
+
+
+def local_backend(
+    manager: PluginManager, name: str, context: PluginContext, policy: ResolvedPolicy
 ) -> SandboxBackend:
-    """Return a sandbox that confines a process of this machine, whatever commands run in.
+    """Return a sandbox that confines processes of this machine.
 
     Raises:
-        SandboxUnavailableError: There is none.
+        SandboxUnavailableError: This one cannot.
     """
-    name = str(context.config.get("sandbox_backend") or "auto")
-    if name not in ("auto", "none"):
-        backend = choose_backend(manager, name, context, policy, warn)
-        if backend.probe().local_files:
-            return backend
-    return choose_backend(manager, "auto", context, policy, warn)
+    backend = choose_backend(manager, name, context, policy, context.warn)
+    if not backend.probe().local_files:
+        raise SandboxUnavailableError(f"the sandbox {backend.name} runs commands elsewhere")
+    return backend
 
 
 class HostsOnly(WayOut):

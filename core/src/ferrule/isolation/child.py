@@ -53,6 +53,7 @@ def main() -> None:
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
+    pipe.send({"tell": "ready", "with": {}})
     anyio.run(Child(pipe).serve)
 
 

@@ -71,6 +71,7 @@ class Connection:
     def __init__(self, process: Process, desk: Desk) -> None:
         """Take over the process; `serve` must be running for anything to be answered."""
         self.fault = ""
+        self.has_spoken = False
         self._process = process
         self._desk = desk
         self._waiting: dict[int, _Waiter] = {}
@@ -163,6 +164,7 @@ class Connection:
         try:
             while data := await self._process.read():
                 for message in frames.feed(data):
+                    self.has_spoken = True
                     self._take(message, group)
         except FrameError as error:
             self.fail(str(error))

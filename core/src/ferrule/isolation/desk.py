@@ -94,6 +94,8 @@ class Desk:
             self._warnings += 1
             if self._warnings <= _MOST_WARNINGS:
                 self._context.warn(text(values.get("message"))[:2_000])
+        elif verb == "ready":
+            return
         elif verb == "emit":
             self._emit(values)
         elif verb.startswith("process."):

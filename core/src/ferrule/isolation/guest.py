@@ -9,17 +9,18 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
 import anyio
 
 from ferrule.attempt import BoundSandbox
-from ferrule.isolation.boundary import HostsOnly, boundary_of, strongest_backend
+from ferrule.isolation.boundary import HostsOnly, boundary_of, local_backend, sandbox_names
 from ferrule.isolation.codec import items, plain, table
 from ferrule.isolation.connection import Connection, Request
 from ferrule.isolation.desk import Desk
 from ferrule.runtime import LocalRuntime
-from ferrule_hookspecs.errors import PluginError
+from ferrule_hookspecs.errors import PluginError, SandboxUnavailableError
 from ferrule_hookspecs.sandbox import Command
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ main()
 _PARTS: Final = ("cwd", "thread_id", "project_root", "is_trusted", "role")
 
 Wanted = tuple["Entry", "Mapping[str, object]"]
+
+
+class _NeverRanError(PluginError):
+    """Nothing was heard of the process: there is no such interpreter in its sandbox."""
 
 
 class Guest:
@@ -91,10 +96,26 @@ class Guest:
                 f" and is not started again; {self._entry.mend}"
             )
         self._starts += 1
+        boundary = boundary_of(self._entry, self._context)
+        for sentence in boundary.kept:
+            self._report(f"{self._entry.label}: {sentence}")
+        *others, last = sandbox_names(self._context)
+        for name in others:
+            with suppress(SandboxUnavailableError, _NeverRanError):
+                return await self._opened(name, boundary)
+        return await self._opened(last, boundary)
+
+    async def _opened(self, sandbox: str, boundary: Boundary) -> Sequence[Mapping[str, object]]:
+        """Start the process in a sandbox.
+
+        Raises:
+            SandboxUnavailableError: That sandbox cannot confine it.
+            _NeverRanError: The interpreter does not start in there.
+            FerruleError: It was started, and failed.
+        """
         await self._close_sandbox()
-        desk = Desk(self._context)
-        connection = Connection(await self._started(), desk)
-        self._connection = connection
+        process = await self._started(sandbox, boundary)
+        connection = self._connection = Connection(process, Desk(self._context))
         self._runtime.start(connection.serve, f"the tools of {self._entry.distribution}")
         tools = [
             {
@@ -107,7 +128,12 @@ class Guest:
             for entry, settings in self._wanted
         ]
         opening = {"tools": tools, "context": self._told()}
-        found = await connection.request(Request("", "open", opening, limit_s=_OPENING_S))
+        try:
+            found = await connection.request(Request("", "open", opening, limit_s=_OPENING_S))
+        except PluginError as error:
+            if connection.has_spoken:
+                raise
+            raise _NeverRanError(f"in the sandbox {sandbox}, {error}") from error
         return [table(one) for one in items(found)]
 
     async def ask(self, request: Request) -> object:
@@ -144,22 +170,17 @@ class Guest:
             raise PluginError("tools in a process of their own need a running kernel")
         return self._context.runtime
 
-    async def _started(self) -> Process:
-        boundary = boundary_of(self._entry, self._context)
-        for sentence in boundary.kept:
-            self._report(f"{self._entry.label}: {sentence}")
-        backend = strongest_backend(
-            self._manager, self._context, boundary.policy, self._context.warn
-        )
+    async def _started(self, sandbox: str, boundary: Boundary) -> Process:
+        backend = local_backend(self._manager, sandbox, self._context, boundary.policy)
         self._closes.append(backend.aclose)
         way_out = None
         if boundary.hosts:
             way_out = HostsOnly(self._manager, self._context, boundary.hosts)
             self._closes.append(way_out.aclose)
         owner = self._runtime.owner
-        sandbox = BoundSandbox(backend, boundary.policy, owner, way_out)
-        sandbox.origin = None if way_out is None else way_out.origin
-        return await sandbox.spawn(_command(boundary))
+        confined = BoundSandbox(backend, boundary.policy, owner, way_out)
+        confined.origin = None if way_out is None else way_out.origin
+        return await confined.spawn(_command(boundary))
 
     async def _close_sandbox(self) -> None:
         closes, self._closes = self._closes[::-1], []
