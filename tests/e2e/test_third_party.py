@@ -211,10 +211,12 @@ def test_without_any_plugin_the_kernel_starts_and_says_what_is_missing(bare_envi
 
     listed = run_in(bare_environment, "plugins", "list")
     missing = run_in(bare_environment, "exec", "hello")
+    word = run_in(bare_environment, "plugins", "new", "acme-ticket", "--kind", "tool")
 
     assert listed.returncode == 0, listed.stderr
     assert missing.returncode == 1
     assert "ferrule-exec" in missing.stderr
+    assert (word.returncode, "part of ferrule-author; install it" in word.stderr) == (1, True)
     assert "Traceback" not in missing.stderr
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from ferrule_author.finding import Finding, error, warning
@@ -56,15 +57,17 @@ def _manifest(subject: Subject, package: str) -> Manifest | Finding:
         return error("manifest.form", subject.shown(path), str(fault), "correct it")
 
 
-def _plugin_modules() -> set[str]:
+@cache
+def _plugin_modules() -> frozenset[str]:
     """Name the top-level modules that installed plugins are in; libraries are not among them."""
-    from importlib.metadata import entry_points
+    from importlib.metadata import distributions
 
-    points = [point for group in ALL_GROUPS for point in entry_points(group=group)]
-    return {point.module.partition(".")[0] for point in points}
+    points = [point for each in distributions() for point in each.entry_points]
+    wanted = [point for point in points if point.group in ALL_GROUPS]
+    return frozenset(point.module.partition(".")[0] for point in wanted)
 
 
-def _imports(tree: ast.Module, place: str, strangers: set[str]) -> Iterator[Finding]:
+def _imports(tree: ast.Module, place: str, strangers: frozenset[str]) -> Iterator[Finding]:
     for module, name, line in dict.fromkeys(_imported(tree)):
         where, top = f"{place}:{line}", module.partition(".")[0]
         if top == _KERNEL:
