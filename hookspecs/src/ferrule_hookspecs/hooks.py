@@ -143,7 +143,8 @@ class Check(NamedTuple):
 def ferrule_tools(context: PluginContext) -> Sequence[Tool] | None:
     """Offer tools that are only known at run time.
 
-    When: once per session, before the first request; tools with fixed names belong in the group
+    When: once per session, before the first request, and between two turns when the plugin was
+        loaded anew or `mcp_servers` has changed; tools with fixed names belong in the group
         `ferrule.tools` instead, which costs nothing until they are used.
     Args: ``context`` is the session's, frozen.
     Returns: tools, or None; all are gathered. A name that is taken already is dropped and reported.
@@ -331,7 +332,9 @@ def ferrule_permission_request(request: ReviewRequest, turn: TurnInfo) -> Verdic
 def ferrule_session_start(context: PluginContext, source: str) -> None:
     """Learn that a session was opened.
 
-    When: once per session, before its first turn; ``source`` is startup, resume or fork.
+    When: once per session, before its first turn; ``source`` is startup, resume or fork. Once
+        more, with ``source`` reload, between two turns, when the plugin itself was loaded anew or
+        is configured otherwise.
     Args: ``context`` is the session's, frozen.
     Returns: nothing.
     Errors: reported once. Timeout: 5 s. Async: yes. Added in 0.1.
@@ -343,7 +346,8 @@ def ferrule_session_end(context: PluginContext, reason: str) -> None:
     """Learn that a session ends.
 
     When: once per session, after its last turn, before its children are ended.
-    Args: ``context`` is the session's; ``reason`` is closed or interrupted.
+    Args: ``context`` is the session's; ``reason`` is closed or interrupted, or reload where the
+        session goes on and `ferrule_session_start` follows, in the plugin's new text if it has one.
     Returns: nothing.
     Errors: reported once. Timeout: 5 s. Async: yes. Added in 0.1.
     """
