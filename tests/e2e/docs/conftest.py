@@ -5,7 +5,9 @@ A comment in front of a block says what it is where its language does not:
     <!-- excerpt: PATH -->    a part of a file that is tested itself
     <!-- as: KIND -->         a file of that kind, or code with the surroundings of that name
     <!-- then: STATEMENT -->  run after a Python block, so that what it defines is used
-    <!-- not run: REASON -->  what cannot run here, for a reason of the list below
+    <!-- not run: REASON -->  what cannot run here, for a reason of the list below;
+                              REASON (WORDS) leaves out the lines that begin with the words
+    <!-- ends: N WORDS -->    the exit status of lines that begin with the words, where it is not 0
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ REASONS = frozenset(
         "needs another machine",
         "needs another system",
         "needs the network",
+        "serves until it is ended",
         "shows a pattern, not a command",
     }
 )
@@ -44,7 +47,7 @@ _BLOCK = re.compile(
     r"(?P<marks>(?:<!--.*?-->\n+)*)^```(?P<language>\w*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-_MARK = re.compile(r"<!-- (as|then|excerpt|not run): (.*?) -->")
+_MARK = re.compile(r"<!-- (as|then|excerpt|ends|not run): (.*?) -->")
 
 
 @dataclass(frozen=True)
@@ -64,9 +67,17 @@ class Block:
     def mark(self, name: str) -> str:
         return dict(self.marks).get(name, "")
 
+    def all_marks(self, name: str) -> list[str]:
+        return [value for key, value in self.marks if key == name]
+
+    @property
+    def reasons(self) -> list[str]:
+        return [reason.partition(" (")[0] for reason in self.all_marks("not run")]
+
     @property
     def is_run(self) -> bool:
-        return not self.mark("not run") and not self.mark("excerpt")
+        is_partly = all("(" in reason for reason in self.all_marks("not run"))
+        return is_partly and not self.mark("excerpt")
 
 
 def blocks_of(page: Path) -> list[Block]:

@@ -1,0 +1,132 @@
+"""Commands that the documentation shows work: page by page, in order, in one shell.
+
+The model is scripted and says "done"; outputs that are shown are compared, `…` standing for anything.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from ferrule_testkit.model_items import message
+
+LIMIT_S = 300
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360"
+    "000002000001e221bc330000000049454e44ae426082"
+)
+PROJECT = {
+    "Makefile": "test:\n\t@echo ok\n",
+    "build.sh": "#!/bin/sh\necho built\n",
+    "src/parser.py": "def parse(text):\n    return text.split()\n",
+    "tests/test_parser.py": "def test_parser():\n    pass\n",
+    "schema.json": '{"type": "object", "properties": {"names": {"type": "array"}}}',
+    "secrets/key": "k",
+    "prompt.txt": "what does this project do?",
+}
+
+
+@pytest.fixture
+def project(ferrule_home):
+    """A project with a history, in the folder that pages call `my-project`."""
+    folder = ferrule_home.workspace / "my-project"
+    for name, text in PROJECT.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    (folder / "build.sh").chmod(0o755)
+    for name in ("before.png", "after.png", "screen.png"):
+        (folder / name).write_bytes(PNG)
+    identity = ["-c", "user.name=A", "-c", "user.email=a@example.com"]
+    for line in ("init -q -b main", "add .", "commit -q -m first", "checkout -q -b work"):
+        subprocess.run(["git", *identity, *line.split()], cwd=folder, check=True)
+    (folder / "src/new.py").write_text("x = 1\n")
+    (folder / ".git/info/exclude").write_text("my-project\n")
+    (folder / "my-project").symlink_to(".")  # pages begin with `cd my-project`, or are there already
+    return folder
+
+
+def steps_of(block):
+    """List the commands of a block, each with the output that is shown below it."""
+    steps = []
+    is_console = block.language == "console"
+    for line in block.text.splitlines():
+        continues = steps and steps[-1][0].endswith("\\") and not steps[-1][1]
+        if continues:
+            steps[-1][0] += "\n" + line
+        elif is_console and line.startswith("$ "):
+            steps.append([line[2:], []])
+        elif is_console:
+            steps[-1][1].append(line)
+        elif line.strip():
+            steps.append([line, []])
+    return steps
+
+
+def is_left_out(block, command):
+    words = [reason.partition(" (")[2].rstrip(")") for reason in block.all_marks("not run")]
+    return any(command.startswith(word) for word in words if word)
+
+
+def expected_status(block, command):
+    for mark in block.all_marks("ends"):
+        status, _, words = mark.partition(" ")
+        if command.startswith(words):
+            return int(status)
+    return 0
+
+
+def script_of(block, folder):
+    """Run every command where the one before left the shell; keep output and status of each."""
+    lines = [f"# {block.place}"]
+    for number, (command, _) in enumerate(steps_of(block)):
+        if not is_left_out(block, command):
+            out = folder / f"{block.line}-{number}"
+            command = command.removeprefix(".ci/start ")
+            lines += [f"{{ {command}", f"}} >{out} 2>&1 </dev/null", f"echo $? >{out}.status"]
+    return "\n".join(lines)
+
+
+def pattern_of(lines):
+    text = "\n".join(lines).strip()
+    return "(?s)" + re.escape(text).replace("…", ".*?")
+
+
+def faults_of(block, folder):
+    for number, (command, shown) in enumerate(steps_of(block)):
+        if is_left_out(block, command):
+            continue
+        out = folder / f"{block.line}-{number}"
+        text = out.read_text("utf-8") if out.exists() else "it was not reached"
+        status = Path(f"{out}.status")
+        ended = int(status.read_text()) if status.exists() else None
+        wanted = expected_status(block, command)
+        if ended != wanted:
+            yield f"{block.place}: {command} ended with {ended}, not {wanted}: {text}"
+        elif shown and not re.search(pattern_of(shown), text):
+            yield f"{block.place}: {command} said: {text}"
+
+
+@pytest.mark.timeout(600)
+def test_the_commands_of_a_page_work(shell_page, ferrule_home, model_server, project, tmp_path):
+    model_server.play([[message("done")]] * 60)
+    outputs = tmp_path / "outputs"
+    outputs.mkdir()
+    (tmp_path / "tmp").mkdir()
+    script = "\n".join(script_of(block, outputs) for block in shell_page)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environ = {**os.environ, **ferrule_home.environ, "PATH": path, "HOME": str(tmp_path)}
+    with subprocess.Popen(
+        ["bash", "-c", script], cwd=project, env=environ, start_new_session=True
+    ) as shell:
+        try:
+            shell.wait(LIMIT_S)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(shell.pid, signal.SIGKILL)
+    faults = [fault for block in shell_page for fault in faults_of(block, outputs)]
+    assert not faults, "\n".join(faults)
