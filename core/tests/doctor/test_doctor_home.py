@@ -115,6 +115,19 @@ def test_a_project_that_is_not_trusted_is_named_with_the_way_to_trust_it(doctor,
     assert report.status("config.warnings") == "ok"
 
 
+def test_a_plugin_s_table_that_its_model_refuses_is_found(doctor, checkout, ferrule_home):
+    source = "from pydantic import BaseModel\nclass Desk(BaseModel):\n    retries: int = 3\n"
+    environ = checkout("desk", "ferrule.settings", source, ":Desk")
+    ferrule_home.configure(tables="[plugins.settings.desk]\nretries = 'many'")
+
+    report = doctor(*LOCAL, "config", environ=environ)
+
+    assert report.status("config.plugins") == "fail"
+    assert "`plugins.settings.desk.retries`: input should be" in report["config.plugins"]["detail"]
+    ferrule_home.configure(tables="[plugins.settings.desk]\nretries = 4")
+    assert doctor(*LOCAL, "config", environ=environ).status("config.plugins") == "ok"
+
+
 def test_requirements_are_shown_and_judged(tmp_path):
     from ferrule.doctor.configuration import requirements_check
 

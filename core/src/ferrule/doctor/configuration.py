@@ -26,10 +26,12 @@ def checks(examination: Examination) -> Iterator[Check]:
         yield Check("config.files", "fail", examination.fault, "correct what is named there")
         yield Check("config.warnings", "skip", _UNKNOWN)
         yield Check("config.trust", "skip", _UNKNOWN)
+        yield Check("config.plugins", "skip", _UNKNOWN)
     else:
         yield _files(config, examination.kernel.home)
         yield _warnings(config)
         yield _trust(config)
+        yield _plugins(config, examination)
     yield requirements_check(ADMIN_FOLDER)
 
 
@@ -55,6 +57,21 @@ def _warnings(config: LoadedConfig) -> Check:
         "; ".join(warnings),
         "correct these keys; `ferrule config explain KEY` tells what counts",
     )
+
+
+def _plugins(config: LoadedConfig, examination: Examination) -> Check:
+    """Have the tables of plugins checked, in processes of their own."""
+    from ferrule.config.tables import SETTINGS_PATH, table_at
+    from ferrule.plugin_config import check_tables
+
+    tables = table_at(config.values, *SETTINGS_PATH)
+    if not tables:
+        return Check("config.plugins", "ok", "no plugin is configured in plugins.settings")
+    try:
+        check_tables(config, examination.host.index)
+    except ConfigError as error:
+        return Check("config.plugins", "fail", str(error), "correct what is named there")
+    return Check("config.plugins", "ok", f"plugins take their settings: {', '.join(tables)}")
 
 
 def _trust(config: LoadedConfig) -> Check:

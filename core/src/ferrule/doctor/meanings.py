@@ -11,6 +11,7 @@ MEANINGS: Final[dict[str, str]] = {
     "CATEGORY.checks": "The checks of a category could not be made; says why.",
     "config.files": "Which configuration files count, in order, and what else sets values; fails"
     " when one cannot be used.",
+    "config.plugins": "Whether the plugins in use take what `plugins.settings` says for them.",
     "config.requirements": "Whether the administrator's `requirements.toml` is there and can be"
     " read, and which keys it constrains.",
     "config.trust": "Whether you trust the project, and which file of it is left out because you"
