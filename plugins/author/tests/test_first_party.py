@@ -24,6 +24,7 @@ def errors(looks, members):
     return [(each.place, each.message) for each in found if each.level == "error"]
 
 
+@pytest.mark.slow
 def test_they_keep_the_rules_of_metadata_and_code():
     looks = [look_at_metadata, look_at_code, lambda it: look_at_contract(it, "0.1.0")]
     assert len(MEMBERS) > 30
