@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ferrule_hookspecs.items import ThreadItem
 
 Table = Mapping[str, object]
+_SCHEMAS: Final = ("FunctionSchema", "FreeformSchema", "HostedSchema")
 _DENIALS: Final = ("write", "read", "network", "syscall", "unknown")
 
 
@@ -274,9 +275,12 @@ def schema_table(schema: object) -> Table:
 def read_schema(value: object) -> FunctionSchema | FreeformSchema | HostedSchema:
     """Read how a tool is called."""
     given = table(value)
+    form = given.get("form")
+    if form not in _SCHEMAS:
+        raise FrameError("it sent an unknown kind of schema")
     fields = table(given.get("fields"))
     name = text(fields.get("name"))
-    match given.get("form"):
+    match form:
         case "FunctionSchema":
             parameters = table(fields.get("parameters"))
             return FunctionSchema(name, text(fields.get("description")), parameters)
@@ -287,10 +291,8 @@ def read_schema(value: object) -> FunctionSchema | FreeformSchema | HostedSchema
             syntax = cast("Literal['lark']", syntax)
             definition = text(fields.get("definition"))
             return FreeformSchema(name, text(fields.get("description")), syntax, definition)
-        case "HostedSchema":
-            return HostedSchema(name, table(fields.get("settings")))
         case _:
-            raise FrameError("it sent an unknown kind of schema")
+            return HostedSchema(name, table(fields.get("settings")))
 
 
 def read_namespace(value: object) -> ToolNamespace | None:

@@ -1,6 +1,5 @@
 """Tries what its process must not do, and what it may; says how each went."""
 
-import ctypes
 import json
 import os
 import socket
@@ -45,9 +44,15 @@ def fork():
     return "forked"
 
 
-def trace(pid):
-    library = ctypes.CDLL(None, use_errno=True)
-    return library.ptrace(16, pid, 0, 0)  # PTRACE_ATTACH
+def others():
+    """The processes that hold what only the host is given."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            found += [str(place)] * (b"FERRULE_HOME=" in place.read_bytes())
+        except OSError:
+            continue
+    return found
 
 
 def patch():
@@ -88,9 +93,7 @@ class Prowler(Tool):
             ),
             "given": lambda: self.context.environ.get("PROWLER_KEY"),
             "config": lambda: [dict(self.context.config), self.context.services],
-            "kill": lambda: os.kill(told["host"], 0),
-            "trace": lambda: trace(told["host"]),
-            "memory": lambda: Path(f"/proc/{told['host']}/mem").open("rb").close(),
+            "others": others,
             "fork": fork,
             "patch": patch,
         }
