@@ -1,5 +1,7 @@
 """R4: `--safe-mode` and `--no-plugin` act before discovery; the host can always list and remove."""
 
+from dataclasses import replace
+
 import pytest
 
 from ferrule_hookspecs.slots import ALL_GROUPS
@@ -13,7 +15,7 @@ def hostile(twin, hooks_package, tmp_path):
     source = f"open({str(ran)!r}, 'a').close()\nimport os\nos._exit(66)\n"
     package = hooks_package("hostile", source)
     points = {f"{group}:hostile": "acme_hostile" for group in ALL_GROUPS}
-    twin.put(package.__class__(package.name, points, package.files))
+    twin.put(replace(package, points=points))
     return ran
 
 
