@@ -19,6 +19,7 @@ class Kind(NamedTuple):
         turn_on: How it is put to use once it is installed; Markdown.
         try_out: What stands behind `ferrule --dev-plugin .` to try it.
         dependencies: What it needs beside the contract.
+        tried_with: What its tests need of Ferrule beside the lean set.
         has_dashes: Whether its name stands in command lines or URLs, and so has dashes.
         capabilities: Lines of its `ferrule.toml`.
     """
@@ -30,6 +31,7 @@ class Kind(NamedTuple):
     turn_on: str
     try_out: str
     dependencies: tuple[str, ...] = ()
+    tried_with: tuple[str, ...] = ()
     has_dashes: bool = False
     capabilities: str = ""
 
@@ -109,7 +111,7 @@ KINDS: Final[dict[str, Kind]] = {
         "ferrule.reviewers",
         "reviewer",
         "{class}",
-        "reviewer of approvals",
+        "reviewer",
         _REVIEWER_ON,
         'exec -c approvals_reviewer={{name}} -a on-request "download example.com"',
         capabilities=_UNUSED,
@@ -127,7 +129,7 @@ KINDS: Final[dict[str, Kind]] = {
         "ferrule.providers",
         "provider",
         "{class}",
-        "provider of models",
+        "model provider",
         _PROVIDER_ON,
         "exec -c model_provider={{name}} hello",
         ("httpx>=0.28,<1",),
@@ -141,6 +143,7 @@ KINDS: Final[dict[str, Kind]] = {
         _TRANSPORT_ON,
         "app-server --listen {{entry}}://127.0.0.1:4501",
         ("anyio>=4.11,<5",),
+        ("ferrule-app-server",),
         has_dashes=True,
         capabilities=_UNUSED,
     ),
@@ -148,7 +151,7 @@ KINDS: Final[dict[str, Kind]] = {
         HOOK_GROUP,
         "hooks",
         "",
-        "set of hooks",
+        "hooks",
         _HOOKS_ON,
         'exec "say hello"',
         capabilities=_UNUSED,

@@ -8,7 +8,7 @@ import tempfile
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
-from ferrule_author.kinds import KINDS
+from ferrule_author.kinds import KINDS, Kind
 from ferrule_author.naming import Names, names_of
 from ferrule_hookspecs.errors import FerruleError
 
@@ -116,7 +116,6 @@ def _umask() -> int:
 def _values(wish: Wish) -> dict[str, str]:
     kind, names = KINDS[wish.kind], wish.names
     target = kind.target.replace("{class}", names.class_name)
-    contract = _range(wish.contract_version)
     values = {
         "title": names.title,
         "distribution": names.distribution,
@@ -128,19 +127,27 @@ def _values(wish: Wish) -> dict[str, str]:
         "part": kind.part,
         "group": kind.group,
         "target": f"{names.module}.{kind.part}" + (f":{target}" if target else ""),
-        "contract": contract,
         "description": wish.description or f"The {kind.noun} {names.entry} for Ferrule.",
-        "dependencies": ", ".join(
-            f'"{need}"' for need in (f"ferrule-hookspecs{contract}", *kind.dependencies)
-        ),
-        "authors": _author_line(wish.author),
-        "license": f'license = "{wish.license}"\n' if wish.license else "",
-        "license_note": f"Licence: {wish.license}."
-        if wish.license
-        else "No licence is chosen yet: add `license` to `pyproject.toml`, and the file LICENSE.",
+        **_project(wish, kind),
     }
     more = {"turn_on": kind.turn_on, "try_out": kind.try_out, "capabilities": kind.capabilities}
     return values | {key: _filled(text, values).rstrip() for key, text in more.items()}
+
+
+def _project(wish: Wish, kind: Kind) -> dict[str, str]:
+    """What stands in the project file alone, and the word on the licence."""
+    contract = _range(wish.contract_version)
+    dependencies = (f"ferrule-hookspecs{contract}", *kind.dependencies)
+    ours = ("ferrule-core[lean]", *kind.tried_with, "ferrule-testkit")
+    needs = (*(f"{each}{contract}" for each in ours), "pytest>=8")
+    note = "No licence is chosen yet: add `license` to `pyproject.toml`, and the file LICENSE."
+    return {
+        "dependencies": ", ".join(f'"{each}"' for each in dependencies),
+        "needs": "\n".join(f'    "{each}",' for each in needs),
+        "authors": _author_line(wish.author),
+        "license": f'license = "{wish.license}"\n' if wish.license else "",
+        "license_note": f"Licence: {wish.license}." if wish.license else note,
+    }
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
