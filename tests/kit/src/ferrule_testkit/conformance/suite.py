@@ -61,8 +61,13 @@ class Conformance:
         return folder.resolve()
 
     @pytest.fixture
-    def context(self, tmp_path: Path, workspace: Path) -> PluginContext:
-        """What the plugin is made with."""
+    def context(self, bare_context: PluginContext) -> PluginContext:
+        """What the plugin is made with; to be overridden where a fixture knows more."""
+        return bare_context
+
+    @pytest.fixture
+    def bare_context(self, tmp_path: Path, workspace: Path) -> PluginContext:
+        """A context with the class's `config` and `settings`."""
         home = tmp_path / "ferrule-home"
         home.mkdir()
         return PluginContext(
