@@ -19,7 +19,7 @@ from ferrule.deprecations import deprecated_uses
 from ferrule_hookspecs.markers import HookContract
 
 OLD = "since 0.1, use message; gone in 0.3"
-HOOK = '@hook_contract("observe", timeout_s=10.0)\ndef ferrule_notify('
+HOOK = ")\ndef ferrule_notify("
 SOURCE = """
 from ferrule_hookspecs import hookimpl
 
@@ -49,7 +49,7 @@ def run(site, tmp_path):
     copy = tmp_path / "contract" / package.name
     shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
     text = (copy / "hooks.py").read_text()
-    marked = HOOK.replace("10.0)", f"10.0, deprecated={{'notification': {OLD!r}}})")
+    marked = f", deprecated={{'notification': {OLD!r}}}{HOOK}"
     assert text.count(HOOK) == 1
     (copy / "hooks.py").write_text(text.replace(HOOK, marked))
     site.add("acme-old", {"ferrule.plugins:old": "acme_old"}, {"acme_old.py": SOURCE})

@@ -31,6 +31,12 @@ def answer_of(model_server):
     return model_server.requests[-1].body["input"][-1]["output"]
 
 
+def forbid_in_the_host(desk):
+    """Let the settings fail where they are imported into `ferrule config` itself."""
+    fault = "import sys\nassert 'ferrule.commands.config' not in sys.modules\n"
+    desk.settings.write_text(fault + desk.settings.read_text())
+
+
 def play(model_server):
     model_server.play([[function_call("acme_desk", {})], [message("done")]])
 
@@ -75,6 +81,7 @@ def test_r19_a_wrong_table_stops_the_run_with_every_fault_and_its_line(
 
 
 def test_r19_explain_says_value_place_type_and_plugin_and_shows_no_secret(desk, ferrule_home):
+    forbid_in_the_host(desk)
     ferrule_home.configure(
         tables='[plugins.settings.desk]\nurl = "https://mine"\ntoken = "s3cret"\n'
     )
@@ -101,6 +108,7 @@ def test_r19_explain_says_value_place_type_and_plugin_and_shows_no_secret(desk, 
 
 
 def test_r19_the_schema_of_the_configuration_has_the_plugin_s_part(desk):
+    forbid_in_the_host(desk)
     schema = json.loads(desk("config", "schema").stdout)
     tables = schema["$defs"]["PluginSettings"]["properties"]["settings"]["properties"]
     assert tables["desk"]["properties"]["retries"]["minimum"] == 0
