@@ -121,7 +121,7 @@ class Desk:
             raise FrameError("it told clients something of another thread")
         try:
             self._context.emit(cast("Event", dict(event)))
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
             raise FrameError(f"it told clients what is no event: {error!r}") from None
 
     async def _check(self, values: Table, scene: Scene) -> object:
