@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from ferrule.call_parsing import function_arguments
 from ferrule.containment import contained
 from ferrule.plugin_set import PluginSet
+from ferrule.reloading import changes_between
 from ferrule_hookspecs.errors import ConfigError, FerruleError
 from ferrule_hookspecs.host import Assessment
 from ferrule_hookspecs.plugins import PluginContext
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ferrule.kernel import LocalKernel
+    from ferrule.manager import PluginManager
+    from ferrule.plugin_set import Closable
     from ferrule_hookspecs.events import Event
     from ferrule_hookspecs.host import Config
     from ferrule_hookspecs.review import ReviewContext, Reviewer, ReviewOutcome, ReviewRequest
@@ -43,6 +46,15 @@ class Detached:
             self._manager, self._context, self._notices.append, config.allowed
         )
         self._tools: dict[str, Tool | None] = {}
+        self._old: list[Closable] = []
+
+    def use(self, manager: PluginManager) -> None:
+        """Go on with the plugins as they are now."""
+        if manager is self._manager:
+            return
+        changes = changes_between(self._manager.usable(), manager.usable())
+        self._old += self._plugins.switch(manager, {change.key for change in changes})
+        self._manager, self._tools = manager, {}
 
     async def assess(self, call: ToolCall, turn: TurnInfo) -> Assessment:
         """Ask the plugins that may be asked about a call that will not run."""
@@ -68,6 +80,8 @@ class Detached:
 
     async def aclose(self) -> None:
         """Close what the reviewers opened."""
+        for each in self._old:
+            await each.aclose()
         await self._plugins.aclose()
 
     def _tool(self, name: str) -> Tool | None:

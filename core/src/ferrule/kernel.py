@@ -268,6 +268,7 @@ class LocalKernel:
         """The judges of a configuration, made once."""
         for known in reversed(self._detached):
             if known.config is config and known.cwd == cwd:
+                known.use(self.manager(config.values))
                 return known
         from ferrule.detached import Detached
 

@@ -99,6 +99,7 @@ class Reloading:
         parts.context = parts.context._replace(config=values)
         parts.hooks = after.hooks
         old = self._plugins.switch(after, {change.key for change in changes})
+        self._replace_provider(old)
         old += await self._switch(before, after, changes)
         told = [_taken_up(keys)] if keys else []
         for text in dict.fromkeys([*told, *map(_in_words, changes)]):
@@ -117,7 +118,7 @@ class Reloading:
             warn(f"plugins go on as they were: {error}")
             return None
         before = self._manager
-        changes = _changes(before.usable(), after.usable())
+        changes = changes_between(before.usable(), after.usable())
         if keys:  # where only code differs, all settings are what they were
             known = {change.key for change in changes}
             changes += [
@@ -157,7 +158,6 @@ class Reloading:
             parts.recorder.warning(f"tools stay as they were: {error}")
         if any("ferrule_recipes" in entry.hooks for change in changes for entry in change if entry):
             parts.recipes = await configured_recipes(after.hooks, parts.context)
-        self._replace_provider(old)
         await part.hooks.observe("ferrule_session_start", context=parts.context, source=_RELOAD)
         return old
 
@@ -209,7 +209,8 @@ class Reloading:
                 self._parts.recorder.warning(f"closing: {error}")
 
 
-def _changes(before: Iterable[Entry], after: Iterable[Entry]) -> list[Change]:
+def changes_between(before: Iterable[Entry], after: Iterable[Entry]) -> list[Change]:
+    """List the entries whose code is not what it was, by group and name."""
     old = {(entry.group, entry.name): entry for entry in before}
     new = {(entry.group, entry.name): entry for entry in after}
     return [

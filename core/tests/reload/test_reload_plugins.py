@@ -1,6 +1,7 @@
 """A plugin that changed on disk is taken up between the turns of a living session."""
 
 import gc
+import importlib
 import sys
 import weakref
 
@@ -94,6 +95,71 @@ def test_what_cannot_be_replaced_says_so_and_goes_on(bench, stage, checkout, lin
     (told,) = warnings(bench)
     assert "goes on as it was: it cannot be replaced while Ferrule runs" in told
     assert reason in told
+
+
+def test_what_the_program_itself_has_imported_is_not_replaced(bench, stage, checkout):
+    sys.path.append(str(checkout.package.parent))
+    importlib.import_module("acme_reload.tool")
+
+    answers = talk(bench, stage, lambda: checkout.tool("two"))
+
+    assert answers == ["one", "one"]
+    assert "the program itself has imported 'acme_reload" in warnings(bench)[0]
+
+
+def test_what_was_pinned_says_what_it_is_needed_for(bench, stage, checkout):
+    async def main(kernel):
+        session = await kernel.threads.start(bench.options(kernel, ephemeral=True))
+        entry = next(e for e in kernel.generations.host.index.all_entries() if e.name == "ticket")
+        kernel.generations.pin(entry, "it carries the connections")
+        async with anyio.create_task_group() as group:
+            group.start_soon(bench.read, session)
+            checkout.tool("two")
+            stage.turns.extend([[call("ticket"), DONE], [*say("ok"), DONE]])
+            await bench.start(session)
+            await bench.until("turn/completed")
+            await session.close()
+
+    bench.host.run(main)
+
+    assert bench.outputs(stage) == {"c1": "one"}
+    assert (
+        "it cannot be replaced while Ferrule runs: it carries the connections"
+        in (warnings(bench)[0])
+    )
+
+
+PROVIDER = """\
+from kernel_plugins.provider import StagedProvider
+WORD = {word!r}
+class Provider(StagedProvider):
+    async def stream(self, request):
+        from kernel_plugins import stage
+        stage.ran.append(WORD)
+        async for event in super().stream(request):
+            yield event
+    async def aclose(self):
+        from kernel_plugins import stage
+        stage.ran.append(WORD + " closed")
+"""
+
+
+def test_a_provider_is_replaced_and_the_old_one_closed(bench, stage, checkout):
+    checkout.declare(providers="acme=acme_reload.model:Provider")
+    checkout.write("model.py", PROVIDER.format(word="old"))
+    path = bench.host.home / "config.toml"
+    path.write_text(path.read_text().replace('wire_api = "staged"', 'wire_api = "acme"'))
+
+    async def script(session):
+        for count in (1, 2):
+            stage.turns.append([*say("ok"), DONE])
+            await bench.start(session)
+            await bench.until("turn/completed", count)
+            checkout.write("model.py", PROVIDER.format(word="new"))
+
+    bench.run(script)
+
+    assert stage.ran == ["old", "old closed", "new", "new closed"]
 
 
 def test_a_guard_judges_through_every_change_of_its_text(bench, stage, checkout):

@@ -84,6 +84,7 @@ def is_call(event):
     return event["params"]["item"]["type"] == "mcpToolCall"
 
 
+@pytest.mark.slow
 def test_servers_come_and_go_with_the_configuration(talk, table, starts):
     demo, more = table("demo", "--starts", starts), table("more")
 
