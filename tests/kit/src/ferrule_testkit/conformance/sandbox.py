@@ -370,7 +370,7 @@ async def _nobody_has(mark: str) -> None:
     if not Path("/proc/self/environ").exists():
         return
     try:
-        while any(_marked(mark).values()):  # noqa: ASYNC110 -- processes tell nobody of their end
+        while any(_marked(mark).values()):
             await anyio.sleep(0.01)
     finally:
         for pid in _marked(mark):
