@@ -44,9 +44,15 @@ def default_of(declaration: Declaration, keys: KeyPath) -> object:
         value = lookup(declaration.defaults, keys)
     else:
         value = (declaration.field(keys) or {}).get("default", MISSING)
-    if value is None or (value is not MISSING and declaration.is_secret(keys)):
-        return MISSING
-    return value
+    return MISSING if value is None else _masked(declaration, keys, value)
+
+
+def _masked(declaration: Declaration, keys: KeyPath, value: object) -> object:
+    """Take the secrets out of a default, which is shown before any file is read."""
+    if is_table(value):
+        return {key: _masked(declaration, (*keys, key), each) for key, each in value.items()}
+    is_hidden = value not in (None, MISSING) and declaration.is_secret(keys)
+    return "(set)" if is_hidden else value
 
 
 def field_facts(declaration: Declaration, keys: KeyPath) -> dict[str, object]:

@@ -7,6 +7,7 @@ import pytest
 
 from ferrule.config.load import Places, read_config
 from ferrule.plugin_config import declarations, masked, with_plugins
+from ferrule.settings_words import default_of
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.host import ConfigEdit, ConfigRequest
 
@@ -157,6 +158,13 @@ def test_a_secret_is_given_to_the_plugin_and_shown_to_nobody(site, acme, read):
     shown = masked(dict(config.values), (), config.secrets)
     assert shown["plugins"]["settings"]["acme"] == {"token": "(set)"}
     assert config.values["plugins"]["settings"]["acme"] == {"token": "s3cret"}
+
+
+def test_a_secret_that_is_a_default_is_shown_to_nobody_either(site, acme):
+    acme(SETTINGS.replace("| None = None", "= SecretStr('changeme')"), version="1.1")
+    declared = declarations(site.index(), {})["acme"]
+    assert default_of(declared, ("token",)) == "(set)"
+    assert default_of(declared, ())["token"] == "(set)"
 
 
 def test_everything_wrong_is_told_at_once_with_its_line(site, acme, read, tmp_path):

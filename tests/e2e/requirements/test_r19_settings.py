@@ -99,6 +99,9 @@ def test_r19_explain_says_value_place_type_and_plugin_and_shows_no_secret(desk, 
         "  default of acme-desk 1.0.0: 3 (in effect)",
         "  an integer, of acme-desk 1.0.0: How often it is tried again.",
     ]
+    assert desk("config", "get", "plugins.settings.desk.retries").stdout == "3\n"
+    unknown = desk("config", "explain", "plugins.settings.desk.retrys")
+    assert "did you mean `plugins.settings.desk.retries`?" in unknown.stderr
     secret = desk("config", "explain", "--json", "plugins.settings.desk.token")
     assert json.loads(secret.stdout)["value"] == "(set)"
     assert json.loads(secret.stdout)["setting"]["isSecret"] is True

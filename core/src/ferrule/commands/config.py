@@ -90,7 +90,10 @@ def get(context: typer.Context, key: Key) -> None:
     """Print the value of a key: texts as they are, everything else as JSON."""
     path = _known_path(key)
     loaded = _call(context).load()
+    declaration = _call(context).declared(path, loaded.values)
     value = lookup(loaded.values, path)
+    if declaration is not None:
+        value = with_defaults(declaration, path[len(declaration.path) :], value)
     if value is MISSING:
         raise ConfigError(f"`{join_key(path)}` is not set; `ferrule config set` sets it")
     value = masked(value, path, loaded.secrets)
@@ -110,6 +113,8 @@ def explain(context: typer.Context, key: Key, *, as_json: AsJson = False) -> Non
     more: dict[str, object] = {}
     if declaration is not None:
         keys = path[len(declaration.path) :]
+        for problem in declaration.unknown_at(path) if value is MISSING else ():
+            raise ConfigError(problem.text + problem.hint)
         value = with_defaults(declaration, keys, value)
         statements += _default(declaration, keys, note="overruled" if statements else "in effect")
         more = {"setting": field_facts(declaration, keys)}
