@@ -180,6 +180,17 @@ def test_every_rule_is_tried():
     assert {case[0] for case in BROKEN} | OF_THE_CONTRACT == set(RULES)
 
 
+def test_an_import_that_does_not_end_is_ended(new_package):
+    folder = new_package("hooks")
+    path = folder / "src" / "ferrule_acme_hooks" / "hooks.py"
+    path.write_text(f"{path.read_text()}\nwhile True:\n    pass\n")
+
+    (finding,) = look_at_imports(read_checkout(folder), limit_s=2)
+
+    assert finding[:2] == ("import.works", "error")
+    assert finding.message == "its import did not end within 2 s"
+
+
 def test_every_rule_is_documented():
     page = (Path(__file__).parents[3] / "docs" / "plugin-new.md").read_text("utf-8")
     assert [rule for rule, asks in RULES.items() if f"| `{rule}` | {asks} |" not in page] == []
