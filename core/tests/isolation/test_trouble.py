@@ -59,6 +59,17 @@ def test_what_is_wrong_with_one_answer_ends_nothing(stranger, trouble, words):
 
 
 @pytest.mark.slow
+def test_calls_that_may_overlap_do_so_in_one_process(stranger, bench, stage):
+    stranger.install("trouble", TOOLS)
+    stage.turns.append([call(*get("meeting"), "c1"), call(*get("meeting"), "c2"), DONE])
+    stage.turns.append([*say("ok"), DONE])
+
+    bench.turn()
+
+    assert bench.outputs(stage) == {"c1": "met", "c2": "met"}
+
+
+@pytest.mark.slow
 def test_a_call_that_is_not_approved_yet_changes_nothing(stranger, bench):
     stranger.install("trouble", TOOLS)
 

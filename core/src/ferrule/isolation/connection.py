@@ -127,10 +127,12 @@ class Connection:
     async def close(self) -> None:
         """Let the process end by itself, for a moment."""
         self._process.close_input()
-        with anyio.move_on_after(_ENDING_S):
-            await self.ended.wait()
-        if not self.ended.is_set():
-            self._process.kill()
+        try:
+            with anyio.move_on_after(_ENDING_S):
+                await self.ended.wait()
+        finally:
+            if not self.ended.is_set():
+                self._process.kill()
 
     async def _send(self, message: Message) -> None:
         """Send a message whole, or end the process: half a one would garble all others."""

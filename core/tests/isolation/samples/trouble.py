@@ -25,6 +25,13 @@ class Trouble(Tool):
     async def fine(self, call, context):
         return ToolResult("fine")
 
+    async def meeting(self, call, context):
+        """Ends once another call has come as far."""
+        self.met = getattr(self, "met", 0) + 1
+        while self.met < 2:
+            await asyncio.sleep(0.001)
+        return ToolResult("met")
+
     async def ending(self, call, context):
         sys.stderr.write("the last straw\n")
         os._exit(7)
