@@ -89,14 +89,25 @@ class Narrowed(NamedTuple):
 
 
 def narrowed_config(
-    config: Config, parent: Settings, wanted: Mapping[str, object], root: str
+    config: Config,
+    parent: Settings,
+    wanted: Mapping[str, object],
+    root: str,
+    values: Mapping[str, object],
 ) -> Narrowed:
     """Narrow a parent's configuration to what a thread that works for it asks for.
+
+    Args:
+        config: What the parent was opened with.
+        parent: Its settings as they are now.
+        wanted: What is asked for, by dotted key.
+        root: The project's root.
+        values: What the parent has taken up of its configuration by now.
 
     Raises:
         ConfigError: It asks for what the administrator does not allow.
     """
-    now = _as_it_is_now(config.values, parent)
+    now = _as_it_is_now(values, parent)
     asked: Table = {}
     for key, value in wanted.items():
         place(asked, _path(key), value)
@@ -105,16 +116,16 @@ def narrowed_config(
     base["approval_policy"] = parent.approval_policy
     kept, ignored = narrow(asked, ProjectBounds(base, Path(root or parent.cwd)))
     _check(kept, config.allowed)
-    values = merge(now, kept)
+    merged = merge(now, kept)
     if any(key in kept for key in _SANDBOX_KEYS):
-        values["sandbox_mode"] = kept.get("sandbox_mode", base["sandbox_mode"])
-        values.pop("default_permissions", None)
+        merged["sandbox_mode"] = kept.get("sandbox_mode", base["sandbox_mode"])
+        merged.pop("default_permissions", None)
     warnings = [
         f"`{join_key(path)}` is ignored: a thread that works for another cannot set it this way"
         for path in ignored
     ]
     narrower = ChildConfig(
-        config, values, warnings, config.project_root, config.is_trusted, config.allowed
+        config, merged, warnings, config.project_root, config.is_trusted, config.allowed
     )
     return Narrowed(narrower, kept)
 

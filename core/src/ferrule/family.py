@@ -156,6 +156,7 @@ class Family:
             self.parts.settings,
             options.settings,
             self.parts.context.project_root,
+            self.parts.context.config,
         )
         shown = options.is_shown and self._options.on_child is not None
         queue = TwinQueue() if shown else None

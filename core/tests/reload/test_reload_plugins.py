@@ -279,7 +279,8 @@ class Ticket(Tool):
         from acme_reload.words import WORD
         from . import more
         import acme_reload.words as again
-        return ToolResult(f"{{WORD}} {{more.WORD}} {{again.WORD}} {text}")
+        from acme_reload import late
+        return ToolResult(f"{{WORD}} {{more.WORD}} {{again.WORD}} {{late.WORD}} {text}")
 """
 
 
@@ -288,6 +289,7 @@ def test_a_call_in_flight_ends_on_what_it_began_with(bench, stage, checkout):
         checkout.write("tool.py", SLOW.format(text=text))
         checkout.write("words.py", f"WORD = {text!r}\n")
         checkout.write("more.py", f"WORD = {text!r}\n")
+        checkout.write("late.py", "from acme_reload.words import WORD\n")
 
     write("old")
     checkout.write("__init__.py", "from acme_reload import more, words\n")
@@ -320,7 +322,7 @@ def test_a_call_in_flight_ends_on_what_it_began_with(bench, stage, checkout):
 
     bench.host.run(main)
 
-    assert sorted(ends) == ["new new new new", "old old old old"]
+    assert sorted(ends) == ["new new new new new", "old old old old old"]
 
 
 def test_code_that_was_replaced_is_garbage(bench, stage, checkout):
