@@ -7,7 +7,6 @@ installer would, so that the real `ferrule` finds them and nobody else does.
 from __future__ import annotations
 
 import base64
-import ensurepip
 import hashlib
 import shutil
 import sysconfig
@@ -116,6 +115,7 @@ class Twin:
 
     def give_pip(self) -> None:
         """Let `python -m pip` work, from the wheel that Python itself brings."""
+        ensurepip = pytest.importorskip("ensurepip")
         bundled = Path(ensurepip.__file__).parent / "_bundled"
         (wheel,) = bundled.glob("pip-*.whl")
         (self.site / "pip_of_python.pth").write_text(f"{wheel}\n")

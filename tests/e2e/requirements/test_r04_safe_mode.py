@@ -1,5 +1,6 @@
 """R4: `--safe-mode` and `--no-plugin` act before discovery; the host can always list and remove."""
 
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -37,6 +38,8 @@ def test_r04_a_plugin_hostile_in_every_group_can_be_listed_and_removed(twin, hos
     assert "ferrule.plugins:hostile  disabled" in listed.stdout, listed.stderr
     assert not hostile.exists()
 
+    if shutil.which("uv") is None:
+        twin.give_pip()
     removed = twin.run("plugins", "remove", "acme-hostile")
 
     assert removed.returncode == 0, removed.stderr

@@ -4,6 +4,7 @@ Here with pip and uv in an environment of ours; with `uv tool` and pipx, from re
 parts, in test_r20_tools.py.
 """
 
+import shutil
 import tomllib
 
 import pytest
@@ -14,6 +15,8 @@ def place(request, twin):
     """An environment with pip, or without."""
     if request.param == "pip":
         twin.give_pip()
+    elif shutil.which("uv") is None:
+        pytest.skip("uv is not installed")
     return twin
 
 

@@ -18,6 +18,7 @@ from ferrule.installation.wanted import Sources, read_wanted, wanted_file
 from ferrule.overview import suggestion
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.host import Host
+from ferrule_hookspecs.slots import HOOK_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,6 +83,8 @@ def remove_plugins(
     for name in distributions:
         forget_approvals(name, host.environ)
         typer.echo(f"{name} is removed; what it needed of others stays installed")
+        if any(e.group == HOOK_GROUP and e.distribution == name for e in index.all_entries()):
+            typer.echo("open sessions keep its hooks until they end")
 
 
 def sync_plugins(context: typer.Context, *, dry_run: DryRun = False) -> None:
