@@ -75,12 +75,14 @@ class PluginSettings:
         if declaration is None:
             return context
         own = self._of(entry.distribution)
-        settings = cast("Mapping[str, object]", freeze({**own, **context.settings}))
-        return context._replace(settings=settings)
+        if context.settings:
+            own = cast("Mapping[str, object]", freeze({**own, **context.settings}))
+        return context._replace(settings=own)
 
     def _of(self, distribution: str) -> Mapping[str, object]:
         if distribution not in self._known:
-            self._known[distribution] = self._read(self._declared[distribution])
+            read = freeze(self._read(self._declared[distribution]))
+            self._known[distribution] = cast("Mapping[str, object]", read)
         return self._known[distribution]
 
     def _read(self, declaration: Declaration) -> Mapping[str, object]:

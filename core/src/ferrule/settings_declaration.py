@@ -129,11 +129,15 @@ def declaration_of(entry: Entry) -> Declaration | None:
     if not facts:
         return None
     table = cast("Table", json.loads(facts))
+    schema = cast("Table", table["schema"])
+    reference = schema.get("$ref")
+    if isinstance(reference, str):  # as of a model that holds itself
+        schema = {**schema, **_table(schema, "$defs", reference.rpartition("/")[2])}
     defaults = table["defaults"]
     unset = cast("list[tuple[list[str], str, bool, bool]]", table["unset"])
     return Declaration(
         entry,
-        cast("Table", table["schema"]),
+        schema,
         defaults if is_table(defaults) else None,
         tuple(Refusal(tuple(path), text, *is_what) for path, text, *is_what in unset),
     )

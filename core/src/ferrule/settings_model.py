@@ -127,7 +127,13 @@ def values_in_time(model: SettingsModel, table: Mapping[str, object]) -> dict[st
 def _takes_other_names(model: SettingsModel) -> bool:
     """Tell whether keys count that the schema does not name, as it knows one name of a field."""
     options = cast("Mapping[str, object]", getattr(model, "model_config", {}))
-    return bool(options.get("populate_by_name") or options.get("validate_by_name"))
+    fields = cast("Mapping[str, object]", getattr(model, "model_fields", {}))
+    aliases = [getattr(field, "validation_alias", None) for field in fields.values()]
+    return bool(
+        options.get("populate_by_name")
+        or options.get("validate_by_name")
+        or any(alias is not None and not isinstance(alias, str) for alias in aliases)
+    )
 
 
 def _reads_elsewhere(model: SettingsModel) -> bool:

@@ -167,6 +167,31 @@ def test_a_secret_that_is_a_default_is_shown_to_nobody_either(site, acme):
     assert default_of(declared, ())["token"] == "(set)"
 
 
+ODD = """
+from datetime import timedelta
+from pathlib import Path
+
+from pydantic import AliasChoices, BaseModel, Field
+
+class AcmeSettings(BaseModel):
+    folder: Path = Path("tickets")
+    pause: timedelta = timedelta(seconds=2)
+    host: str = Field("here", validation_alias=AliasChoices("host", "server"))
+    inner: "AcmeSettings | None" = None
+"""
+
+
+def test_a_model_may_hold_itself_have_other_names_and_values_of_its_own(site, acme, read):
+    acme(ODD, version="1.1")
+    assert settings_of(site, read())["folder"].name == "tickets"
+    config = read("plugins.settings.acme = { server = 'there', inner = { folder = 'deep' } }")
+    assert config.warnings == ()
+    settings = settings_of(site, config)
+    assert (settings["host"], settings["pause"].seconds) == ("there", 2)
+    assert settings["inner"]["folder"].name == "deep"
+    assert declarations(site.index(), {})["acme"].field(("inner", "host"))["default"] == "here"
+
+
 def test_everything_wrong_is_told_at_once_with_its_line(site, acme, read, tmp_path):
     config = read(
         "[plugins.settings.acme]\nurl = 5\nretries = -1\ntoken = 7\n\n"
