@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -94,3 +95,22 @@ def test_r23_suites_run_on_strangers_plugins_without_a_kernel(tmp_path):
     assert ended.returncode == 0, ended.stdout
     for pattern in ("skipped", "passed"):
         assert pattern in ended.stdout.splitlines()[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_r23_importing_ours_does_nothing_but_define_it():
+    suites = [
+        str(path.relative_to(ROOT))
+        for folder in ("core", "plugins", "sandboxes", "reviewers")
+        for path in sorted((ROOT / folder).rglob("test_*conformance.py"))
+    ]
+    words = ["-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-k", "importing or heavy"]
+    thorough = ["-o", "ferrule_thorough=true", "tests/kit/tests/test_first_party.py", *suites]
+
+    ended = subprocess.run(
+        [sys.executable, *words, *thorough], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert ended.returncode == 0, ended.stdout[-3000:]
+    assert " passed" in ended.stdout.splitlines()[-1]

@@ -85,6 +85,11 @@ class ProviderConformance(Conformance):
         return context._replace(settings=table, environ=environ)
 
     @pytest.fixture
+    def made_with(self, there: PluginContext) -> PluginContext:
+        """The context with the provider's table."""
+        return there
+
+    @pytest.fixture
     def provider(self, there: PluginContext) -> ModelProvider:
         """The provider under test; tests close what they use."""
         return self.make(there)

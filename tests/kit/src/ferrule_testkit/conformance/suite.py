@@ -46,7 +46,7 @@ class Conformance:
     def test_importing_it_does_nothing_but_define_it(self, request: pytest.FixtureRequest) -> None:
         if not request.config.getini("ferrule_thorough"):
             pytest.skip("ferrule_thorough is off")
-        for module in self.modules(request.getfixturevalue("context")):
+        for module in self.modules(request.getfixturevalue("made_with")):
             _check_import(module, request.config.getoption("--ferrule-import-budget"))
 
     def modules(self, context: PluginContext) -> Sequence[str]:
@@ -64,6 +64,11 @@ class Conformance:
     def context(self, bare_context: PluginContext) -> PluginContext:
         """What the plugin is made with; to be overridden where a fixture knows more."""
         return bare_context
+
+    @pytest.fixture
+    def made_with(self, context: PluginContext) -> PluginContext:
+        """The context as `make` gets it."""
+        return context
 
     @pytest.fixture
     def bare_context(self, tmp_path: Path, workspace: Path) -> PluginContext:
