@@ -1,0 +1,1 @@
+"""A transport for chat programs: signed webhooks in, answers and buttons out."""
