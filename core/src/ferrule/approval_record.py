@@ -7,6 +7,8 @@ so that what changed never counts as new. The index reads it, `trust.py` judges 
 from __future__ import annotations
 
 import json
+import os
+import stat
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
@@ -51,13 +53,14 @@ def read_approvals(environ: Mapping[str, str]) -> Approvals:
     path = approvals_file(environ)
     try:
         with path.open("rb") as file:
+            _require_ours(os.fstat(file.fileno()))
             return Approvals(_parsed(json.loads(file.read())))
     except FileNotFoundError:
         return Approvals({})
     except OSError as error:
         cause = error.strerror or str(error)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        cause = f"it is damaged ({error})"
+        cause = str(error) or type(error).__name__
     return Approvals(
         {},
         f"{path} says what you approved and cannot be read: {cause}; mend the file, or remove it"
@@ -150,6 +153,14 @@ def _change_since(approval: Approval, entry: Entry) -> str:
 
     changed = changed_files(entry)
     return f"edited after installation: {', '.join(changed)}" if changed else ""
+
+
+def _require_ours(status: os.stat_result) -> None:
+    """Refuse a file that somebody else could have written."""
+    if os.name == "posix" and (
+        status.st_uid not in (os.geteuid(), 0) or status.st_mode & stat.S_IWOTH
+    ):
+        raise ValueError("somebody else may write it")
 
 
 def _parsed(document: object) -> dict[str, Approval]:

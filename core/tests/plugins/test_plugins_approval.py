@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from types import SimpleNamespace
 
 import anyio
@@ -114,6 +115,14 @@ def test_r08_approvals_that_cannot_be_read_count_as_changed_and_not_as_new(site,
     with pytest.raises(FerruleError, match="mend the file, or remove it"):
         trust("guard", "--yes")
     assert file.read_text() == text
+
+
+@pytest.mark.skipif(os.name != "posix", reason="who may write a file is told otherwise here")
+def test_r08_approvals_that_somebody_else_may_write_are_not_believed(site, trust):
+    site.add_hooks("guard", JUDGE)
+    trust("guard", "--yes")
+    (site.root / "home" / "approved-plugins.json").chmod(0o666)
+    assert "somebody else may write it; mend the file" in standing(site).reason
 
 
 def test_an_approval_of_a_checkout_covers_its_place_and_not_its_contents(
