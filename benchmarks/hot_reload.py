@@ -22,7 +22,7 @@ import time
 import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import anyio
 
@@ -31,8 +31,11 @@ from ferrule_hookspecs.host import ConfigRequest, ThreadOptions
 
 if TYPE_CHECKING:
     from types import ModuleType
+    from typing import Any
 
     from ferrule.kernel import LocalKernel
+    from ferrule_hookspecs.host import Session
+    from ferrule_hookspecs.ops import Op
 
 TARGET_LOOK_MS = 1.0
 TARGET_GROWTH_MB = 16.0
@@ -58,7 +61,7 @@ from ferrule_hookspecs.provider import Completed, ItemAdded, ItemDone, TextDelta
 USAGE = dict.fromkeys(
     ["totalTokens", "inputTokens", "cachedInputTokens", "cacheWriteInputTokens", "outputTokens",
      "reasoningOutputTokens"], 1)
-TOOLS, asked, seen = [], [0], []
+TOOLS, asked = [], [0]
 class Provider:
     name = "bench"
     stream_max_retries = 0
@@ -74,8 +77,6 @@ class Provider:
         else:
             said = {"type": "message", "id": "m", "role": "assistant",
                     "content": [{"type": "output_text", "text": "ok"}]}
-            for item in request.input[-len(TOOLS):]:
-                seen.append(str(item.get("output")))
             yield ItemAdded({**said, "content": []})
             yield TextDelta("ok")
             yield ItemDone(said)
@@ -140,6 +141,18 @@ class Load:
             self._write(f"{source}/words.py", f"EDITION = {self.edition}\n")
             self._write(f"{source}/tool.py", TOOL.format(package=package, edition=self.edition))
 
+    def check(self, answers: list[str], before: int) -> None:
+        """Take note of a turn: an answer is of one whole edition, as new as the turn or newer."""
+        for answer in answers:
+            found = answer.split(" ")
+            is_whole = len(found) == 3 and found[0].isdigit() and len(set(found)) == 1
+            if not is_whole or not before <= int(found[0]) <= self.edition:
+                self.wrong.append(f"{answer} in a turn that began with {before}")
+        self.answered += len(answers)
+        self.turns += 1
+        self.turn_ended.set()
+        self.turn_ended = anyio.Event()
+
     def _write(self, name: str, text: str) -> None:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -153,30 +166,28 @@ async def work(kernel: LocalKernel, load: Load, cwd: str) -> None:
         session = await kernel.threads.start(ThreadOptions(config, cwd, ephemeral=True))
         events = session.events()
         for _ in range(TURNS):
-            before = load.edition
-            seen: list[str] = sys.modules["bench_model"].seen
-            content = [{"type": "text", "text": "go"}]
-            params = {"threadId": session.thread["id"], "input": content}
-            await session.submit({"id": "1", "method": "turn/start", "params": params})
+            before, answers = load.edition, list[str]()
+            await session.submit(cast("Op", turn_of(session)))
             async for event in events:
                 if event["method"] == "turn/completed":
                     break
-            load.turns += 1
-            load.turn_ended.set()
-            load.turn_ended = anyio.Event()
-            check(load, seen, before)
+                if event["method"] == "item/completed":
+                    answers += answer_of(cast("dict[str, Any]", event["params"]["item"]))
+            load.check(answers, before)
         await session.close()
 
 
-def check(load: Load, seen: list[str], before: int) -> None:
-    """Compare what was answered with what was there; another session's answers may be older."""
-    answers, seen[:] = list(seen), []
-    for answer in answers:
-        found = answer.split(" ")
-        is_whole = len(found) == 3 and found[0].isdigit() and len(set(found)) == 1
-        if not is_whole or not before - 2 <= int(found[0]) <= load.edition:
-            load.wrong.append(answer)
-        load.answered += 1
+def turn_of(session: Session) -> dict[str, object]:
+    content = [{"type": "text", "text": "go"}]
+    params = {"threadId": session.thread["id"], "input": content}
+    return {"id": "1", "method": "turn/start", "params": params}
+
+
+def answer_of(item: dict[str, Any]) -> list[str]:
+    """What a tool answered; nothing for items of other kinds."""
+    if item["type"] != "dynamicToolCall":
+        return []
+    return ["".join(part.get("text", "") for part in item["contentItems"] or ())]
 
 
 async def edit(kernel: LocalKernel, load: Load, generations: int) -> list[float]:
