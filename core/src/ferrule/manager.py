@@ -17,7 +17,7 @@ from ferrule.dispatcher import Dispatcher
 from ferrule.editions import load_entry
 from ferrule.guarding import absent_guards
 from ferrule.index import Index, is_named
-from ferrule.isolation.choice import is_isolated
+from ferrule.isolation.choice import is_isolated, vain_choices
 from ferrule.plugin_settings import PluginSettings
 from ferrule.survey import survey
 from ferrule.tool_table import tool_table
@@ -176,6 +176,8 @@ class PluginManager:
 
     def _announce(self) -> None:
         """Say once what is not used, unless the user switched it off."""
+        for text in vain_choices((s.entry for s in self.standings), self._values):
+            self._report(text)
         told: set[tuple[str, str]] = set()
         for entry, state, reason in self.standings:
             if state in {"active", "disabled"} or (entry.distribution, reason) in told:

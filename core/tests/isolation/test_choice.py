@@ -3,7 +3,7 @@
 import pytest
 
 from ferrule.entry import Entry
-from ferrule.isolation.choice import is_isolated
+from ferrule.isolation.choice import is_isolated, vain_choices
 from ferrule_hookspecs.manifest import Manifest
 
 
@@ -69,3 +69,12 @@ def test_the_administrator_fixes_it(setup, rules, left):
     setup.rules(f"[plugins.isolation]\n{rules}")
 
     assert setup.load().get("plugins.isolation") == left
+
+
+def test_a_name_that_no_tool_has_is_told_and_not_passed_over():
+    table = {"default": "process", "acme_ticket": "process", "acme-tickte": "process", "x": "none"}
+
+    (told,) = vain_choices([entry()], {"plugins": {"isolation": table}})
+
+    assert "names 'acme-tickte', but there is no such tool" in told
+    assert vain_choices([entry(group="ferrule.plugins")], {}) == []

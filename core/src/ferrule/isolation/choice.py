@@ -14,7 +14,7 @@ from ferrule.index import is_named
 from ferrule_hookspecs.slots import TOOL_GROUP
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from ferrule.entry import Entry
 
@@ -40,3 +40,14 @@ def is_isolated(entry: Entry, values: Mapping[str, object]) -> bool:
     if entry.distribution not in BUILT_IN_DISTRIBUTIONS and DEFAULT in table:
         return table[DEFAULT] != "none"
     return entry.manifest.isolation == "process"
+
+
+def vain_choices(entries: Iterable[Entry], values: Mapping[str, object]) -> list[str]:
+    """Say what is to run apart and is not there, as a misspelt name would leave it unconfined."""
+    tools = [entry for entry in entries if entry.group == TOOL_GROUP]
+    return [
+        f"plugins.isolation names {name!r}, but there is no such tool, so that nothing runs apart"
+        " for it; names are those of: ferrule plugins list"
+        for name, said in table_at(values, "plugins", "isolation").items()
+        if name != DEFAULT and said != "none" and not any(is_named(tool, [name]) for tool in tools)
+    ]
