@@ -1,0 +1,1 @@
+"""A sandbox backend that runs commands on another machine by ssh."""
