@@ -27,6 +27,7 @@ SETTINGS = """
 acme_tool = "ferrule_acme_tool.tool:Arguments"
 
 [build-system]"""
+TWO_TABLES = SETTINGS.replace("\n\n", '\nother = "ferrule_acme_tool.tool:Arguments"\n\n')
 TOOL_NAME = 'name = "acme_tool"'
 IMPORT = "from pathlib import PurePath"
 ENTRY = 'acme_tool = "ferrule_acme_tool.tool:AcmeTool"'
@@ -106,6 +107,7 @@ BROKEN = [
     ("hooks.valid", "hooks", CODE, "ferrule_notify", "ferrule_notice", "is no hook"),
     ("hooks.valid", "hooks", CODE, "call: ToolCall", "cal: ToolCall", "cal"),
     ("settings.defaults", "tool", PROJECT, "\n[build-system]", SETTINGS, "path Field required"),
+    ("settings.single", "tool", PROJECT, "\n[build-system]", TWO_TABLES, "acme_tool and other"),
     ("typing.marker", "tool", "src/{module}/py.typed", "", None, "without py.typed"),
     (
         "wheel.builds",
@@ -145,6 +147,7 @@ LOOKS = {
     "import": look_at_imports,
     "hooks": look_at_imports,
     "settings": look_at_imports,
+    "settings.single": lambda subject: look_at_names(subject, Names()),
     "wheel": look_at_wheel,
 }
 
@@ -170,7 +173,8 @@ def test_a_broken_rule_is_found(new_package, rule, kind, file, old, new, told):
     elif path.name != PROJECT:
         path.unlink()
 
-    findings = list(LOOKS[rule.partition(".")[0]](read_checkout(folder)))
+    look = LOOKS.get(rule) or LOOKS[rule.partition(".")[0]]
+    findings = list(look(read_checkout(folder)))
 
     assert [each for each in findings if each.rule == rule and told in each.message], findings
     assert all(each.mend and each.place for each in findings)

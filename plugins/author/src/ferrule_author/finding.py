@@ -36,6 +36,7 @@ RULES: Final[dict[str, str]] = {
     "import.time": "an import takes less than 100 ms of processor time beside the contract",
     "hooks.valid": "every hook exists, is marked, and takes arguments that it is given",
     "hooks.deprecated": "no hook takes an argument that is about to go",
+    "settings.single": "there is one table of settings at most",
     "settings.defaults": "settings are valid where the user sets nothing",
     "typing.marker": "the package has py.typed",
     "wheel.builds": "a wheel can be built",

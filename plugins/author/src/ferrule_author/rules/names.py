@@ -12,6 +12,7 @@ from ferrule_hookspecs.slots import (
     COMMAND_GROUP,
     PLUGIN_COMMAND_GROUP,
     SANDBOX_COMMAND_GROUP,
+    SETTINGS_GROUP,
 )
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ def look_at_names(subject: Subject, host: Host) -> Iterator[Finding]:
     if not subject.points:
         mend = f"declare one in a group such as {ALL_GROUPS[1]}; see docs/plugins.md"
         yield error("names.group", place, "it has no entry point for Ferrule", mend)
+    tables = [point.name for point in subject.points if point.group == SETTINGS_GROUP]
+    if len(tables) > 1:
+        text = f"it declares the tables {' and '.join(tables)}, and only the first counts"
+        yield error("settings.single", place, text, "put all settings into one model")
     for point in subject.points:
         where = f"{place} [{point.group}] {point.name}"
         if point.group not in ALL_GROUPS:
