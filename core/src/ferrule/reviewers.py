@@ -107,10 +107,13 @@ class _Member:
 
     async def review(self, request: ReviewRequest, context: ReviewContext) -> ReviewOutcome:
         with contained(f"reviewer {self.name!r}" if self.name else "the reviewer"):
+            reviewer = self._find(self.name)
+            label = f"reviewer {self.name or getattr(reviewer, 'name', '')!r}"
+        with contained(label):
             asked = context._replace(reviewer=_finder(self._find, self._path))
-            outcome = await self._find(self.name).review(request, asked)
+            outcome = await reviewer.review(request, asked)
             if outcome["decision"] not in _DECISIONS:
-                raise PluginError(f"the reviewer answered {outcome['decision']!r}")
+                raise PluginError(f"{label} answered {outcome['decision']!r}")
         return outcome
 
 

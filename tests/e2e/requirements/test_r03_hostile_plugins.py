@@ -123,6 +123,25 @@ def test_r03_every_hostile_tool_is_outlived(put, outlived, hostile_plugins, mode
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("way", [*REFUSING, "prints"])
+def test_r03_a_hostile_reviewer_accepts_nothing(
+    put, outlived, hostile_plugins, model_server, ferrule_home, way
+):
+    (plugin,) = put(hostile_plugins.in_reviews[way])
+    top = f'approval_policy = "on-request"\napprovals_reviewer = "{plugin.entry}"'
+    config = ferrule_home.path / "config.toml"
+    text = config.read_text().replace('approval_policy = "never"', top)
+    config.write_text(text)
+    arguments = {"cmd": "echo r''an", "sandbox_permissions": "require_escalated"}
+
+    finished = outlived(function_call("exec_command", {**arguments, "justification": "a test"}))
+
+    assert "ran\n" not in ran(finished)
+    (output,) = outputs(model_server)
+    assert plugin.entry in output
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("way", DEADLY)
 def test_r03_where_a_hook_ends_the_process_nothing_that_was_told_is_lost(
     put, twin, hostile_plugins, model_server, way

@@ -1,7 +1,8 @@
 """Plugins that misbehave on purpose, to see that a host outlives them and says so.
 
 Each is a distribution of one module. What it does, it does at import, in a hook, in a tool or in a
-reviewer; `HostilePlugins` lists them, and `install` unpacks one into a site folder.
+reviewer, which answers nonsense besides. `HostilePlugins` lists them, and `install` unpacks one
+into a site folder.
 """
 
 from __future__ import annotations
@@ -91,6 +92,7 @@ class HostilePlugins:
         in_hooks: They do it when a turn starts.
         in_judgements: They do it when they are asked about a call.
         in_tools: They do it when their tool, `hostile_WAY_tool`, is called.
+        in_reviews: They do it when their reviewer, `hostile_WAY_reviewer`, is asked.
         clashing: They take names that others have.
     """
 
@@ -105,6 +107,9 @@ class HostilePlugins:
     )
     in_tools: Mapping[str, HostilePlugin] = field(
         default_factory=lambda: {way: _in_tool(way) for way in WAYS}
+    )
+    in_reviews: Mapping[str, HostilePlugin] = field(
+        default_factory=lambda: {way: _in_review(way) for way in WAYS}
     )
     clashing: Mapping[str, HostilePlugin] = field(
         default_factory=lambda: {"tool": _clashing("tool"), "sandbox": _clashing("sandbox")}
@@ -140,6 +145,18 @@ def _in_tool(way: str) -> HostilePlugin:
         "        return ToolResult('done')\n"
     )
     return _module(name, f"ferrule.tools:{name}", ":Hostile", source)
+
+
+def _in_review(way: str) -> HostilePlugin:
+    name = f"hostile_{way}_reviewer"
+    body = _late(way).replace("\n", "\n        ")
+    source = (
+        f"class Hostile:\n    name = {name!r}\n\n"
+        "    def __init__(self, context):\n        self.context = context\n\n"
+        f"    async def review(self, request, context):\n        {body}\n"
+        "        return {'decision': 'accept!', 'reviewer': self.name, 'reason': ''}\n"
+    )
+    return _module(name, f"ferrule.reviewers:{name}", ":Hostile", source)
 
 
 def _clashing(kind: str) -> HostilePlugin:
