@@ -49,6 +49,7 @@ class Generations:
         self._tell = report
         self._managers: Recent[Mapping[str, object], PluginManager] = Recent(_KEPT)
         self._watched: Watched | None = None
+        self._coming: Watched | None = None
         self._refused: dict[str, Print] = {}
         self._pinned: dict[str, str] = {}
         self._told: set[str] = set()
@@ -77,9 +78,13 @@ class Generations:
             if not self._watched.has_changed():
                 return
             self._told_before, self._told = frozenset(self._told), set()
+            self._coming = self._watched
             try:
                 await anyio.to_thread.run_sync(self._renew)
+            except OSError as error:  # such as a machine without processes left
+                self._report(f"what has changed of plugins cannot be taken up: {error}")
             finally:
+                self._watched = self._coming  # only now, so that others wait for what they see
                 waiting, self._waiting = self._waiting, []
                 for fault in waiting:
                     self._tell(fault)
@@ -113,10 +118,10 @@ class Generations:
         try:
             new = self.host.read_index()
         except FerruleError as error:
-            self._watched = watched_by(old, self.host.environ, is_new=False)
+            self._coming = watched_by(old, self.host.environ, is_new=False)
             self._report(f"plugins stay as they are: {error}")
             return None
-        self._watched = watched_by(new, self.host.environ)
+        self._coming = watched_by(new, self.host.environ)
         before, after = _grouped(old.all_entries()), _grouped(new.all_entries())
         changed = [name for name in {**before, **after} if _differs(before, after, name)]
         held = {name for name in changed if name in before and name in BUILT_IN_DISTRIBUTIONS}

@@ -264,6 +264,30 @@ def ferrule_session_end(context, reason):
     ]
 
 
+def test_turns_that_begin_together_all_use_what_is_there(bench, stage, checkout):
+    async def main(kernel):
+        sessions = [
+            await kernel.threads.start(bench.options(kernel, ephemeral=True)) for _ in range(3)
+        ]
+        checkout.tool("two")
+        stage.turns.extend([[call("ticket"), DONE]] * 3 + [[*say("ok"), DONE]] * 3)
+        async with anyio.create_task_group() as group:
+            for session in sessions:
+                group.start_soon(bench.read, session)
+                await bench.start(session)
+            await bench.until("turn/completed", 3)
+            for session in sessions:
+                await session.close()
+
+    bench.host.run(main)
+
+    outputs = [
+        i["output"] for r in stage.requests for i in r.input if i["type"].endswith("_output")
+    ]
+    assert len(outputs) >= 3
+    assert set(outputs) == {"two"}
+
+
 SLOW = """\
 import anyio
 from ferrule_hookspecs import Tool, ToolResult
