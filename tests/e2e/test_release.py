@@ -88,6 +88,9 @@ def test_a_release_is_committed_tagged_built_and_signed(checkout, key, tmp_path)
     assert checkout.git("tag", "--points-at", "HEAD") == "v7.8.9\n"
     assert (checkout.root / "CHANGELOG.md").read_text().count("# Ferrule 7.8.9 (") == 1
     assert list((checkout.root / "docs/changelog.d").glob("*.md")) == []
+    released = json.loads((checkout.root / "hookspecs/released_api.json").read_text())
+    assert released.pop("version") == "7.8.9"
+    assert released == json.loads((checkout.root / "hookspecs/api.json").read_text())
     left = ["git", "grep", "-l", "-F", '"0.1.0"', "--", "*/src/*.py", ":!tests/e2e/packages"]
     found = subprocess.run(left, cwd=checkout.root, capture_output=True, text=True)
     assert found.stdout == "", "the version stands in code that bump does not know"
