@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from ferrule.backend_choice import choose_backend
 from ferrule.config.tables import is_list, table_at, texts
+from ferrule.path_patterns import matching_paths
 from ferrule.policy import resolve_policy
 from ferrule.secret_places import secret_places
 from ferrule.way_out import Origin, WayOut
@@ -85,8 +86,8 @@ def _readable(
     """Open the credentials that are asked for by their very name; what the user closed stays so."""
     own = os.path.realpath(context.home)
     usual = {p for p in secret_places(context.environ, context.home) if not is_inside(p, own)}
-    closed = context.config.get("sandbox_deny_read")
-    opened = usual.intersection(paths) if not closed else set[str]()
+    closed = matching_paths(texts(context.config.get("sandbox_deny_read")), policy.cwd)
+    opened = usual.intersection(paths).difference(closed)
     denied = tuple(path for path in policy.deny_read if path not in opened)
     kept = tuple(
         f"it asks to read {path}, which stays closed to every command"

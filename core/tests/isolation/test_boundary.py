@@ -1,0 +1,96 @@
+"""What a manifest opens for the process of its tools, and what nobody opens."""
+
+import os
+
+import pytest
+
+from ferrule.entry import Entry
+from ferrule.isolation.boundary import boundary_of
+from ferrule_hookspecs.errors import PluginError
+from ferrule_hookspecs.manifest import Capabilities, Manifest
+from ferrule_hookspecs.plugins import PluginContext
+
+
+@pytest.fixture
+def bounded(tmp_path):
+    """Make the boundary of a plugin that asks for something."""
+    folder = tmp_path.resolve()
+    user, home, work, site = (folder / name for name in ("user", "user/.ferrule", "work", "site"))
+    for each in (user, home, work, site, user / ".ssh", user / ".aws"):
+        each.mkdir()
+    for each in (user / ".netrc", home / "auth.json"):
+        each.touch()
+    environ = {"HOME": str(user), "PATH": "/bin", "ACME_KEY": "k", "OTHER_KEY": "o"}
+
+    def make(config=None, **asked):
+        asks = {key: tuple(value) for key, value in asked.items()}
+        manifest = Manifest(isolation="process", capabilities=Capabilities(**asks))
+        entry = Entry(
+            "ferrule.tools", "t", "t:T", "acme", "1", "/x", roots=(str(site),), manifest=manifest
+        )
+        return boundary_of(entry, PluginContext(home, config or {}, str(work), environ=environ))
+
+    make.user, make.home, make.site = user, home, site
+    return make
+
+
+def closed(boundary, path):
+    return str(path) in boundary.policy.deny_read
+
+
+def test_without_a_word_nothing_is_written_and_credentials_are_closed(bounded):
+    made = bounded()
+
+    assert made.policy.mode == "read-only"
+    assert (made.policy.writable_roots, made.policy.network, made.policy.unconfined) == (
+        (),
+        False,
+        False,
+    )
+    for name in (".ssh", ".aws", ".netrc", ".ferrule/auth.json"):
+        assert closed(made, bounded.user / name)
+    assert made.environment == {"HOME": str(bounded.user), "PATH": "/bin"}
+    assert made.hosts == ()
+
+
+def test_a_place_of_credentials_is_opened_by_its_very_name_alone(bounded):
+    made = bounded(read=["~/.netrc", "~/"])
+
+    assert not closed(made, bounded.user / ".netrc")
+    assert closed(made, bounded.user / ".ssh")
+
+
+def test_what_the_user_or_ferrule_closes_stays_closed_and_that_is_said(bounded):
+    netrc, auth = bounded.user / ".netrc", bounded.home / "auth.json"
+    made = bounded({"sandbox_deny_read": [str(netrc)]}, read=["~/.netrc", "~/.ferrule/auth.json"])
+
+    assert closed(made, netrc)
+    assert closed(made, auth)
+    assert [text.split()[4].rstrip(",") for text in made.kept] == [str(netrc), str(auth)]
+
+
+def test_folders_to_write_are_made_and_variables_given(bounded):
+    made = bounded(write=["~/.cache/acme"], environment=["ACME_KEY", "UNSET"])
+
+    cache = bounded.user / ".cache" / "acme"
+    assert cache.is_dir()
+    assert [root.path for root in made.policy.writable_roots] == [str(cache)]
+    assert made.environment["ACME_KEY"] == "k"
+    assert {"OTHER_KEY", "UNSET"}.isdisjoint(made.environment)
+
+
+@pytest.mark.parametrize(
+    "place", ["/", "~/", "~/.ssh", "~/.ssh/more", "~/.ferrule", "~/.ferrule/x", "SITE"]
+)
+def test_a_folder_by_which_it_could_get_out_is_refused(bounded, place):
+    place = str(bounded.site) if place == "SITE" else place
+
+    with pytest.raises(PluginError, match="it asks to change"):
+        bounded(write=[place])
+
+
+def test_a_link_does_not_lead_to_what_is_refused(bounded):
+    os.symlink(bounded.user / ".ssh", bounded.user / "harmless")
+
+    with pytest.raises(PluginError, match="it asks to change"):
+        bounded(write=["~/harmless"])
