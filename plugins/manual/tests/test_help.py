@@ -15,7 +15,7 @@ PAGES = topics()
 COMMANDS_WITH_PAGES = ("config", "doctor", "exec", "import", "models", "plugins", "sandbox")
 _VARIABLE = re.compile(r"\b(?:FERRULE|CODEX)_[A-Z_]+\b")
 _OPTION = re.compile(r"`(--?[a-zA-Z][\w-]*)")
-_OURS = {"FERRULE_ORDER"}
+_OURS = {"FERRULE_ORDER", "FERRULE_RELOADABLE"}
 """Names that look like variables and are none."""
 
 
