@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -105,12 +107,34 @@ class Site:
 @pytest.fixture
 def site(tmp_path: Path):
     """An empty site folder; what was imported from it is forgotten afterwards."""
-    path = list(sys.path)
     (tmp_path / "site").mkdir()
-    yield Site(tmp_path)
+    with _forgotten(tmp_path):
+        yield Site(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def lasting_site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """A site folder of all tests of a module, so that what is installed is looked at once."""
+    root = tmp_path_factory.mktemp("lasting")
+    (root / "site").mkdir()
+    return Site(root)
+
+
+@pytest.fixture
+def borrowed_site(lasting_site: Site):
+    """That of the module, as if nothing had been imported from it or said of it."""
+    lasting_site.reports.clear()
+    with _forgotten(lasting_site.root):
+        yield lasting_site
+
+
+@contextmanager
+def _forgotten(root: Path) -> Iterator[None]:
+    path = list(sys.path)
+    yield
     sys.path[:] = path
     for name, module in list(sys.modules.items()):
-        if str(getattr(module, "__file__", None) or "").startswith(str(tmp_path)):
+        if str(getattr(module, "__file__", None) or "").startswith(str(root)):
             del sys.modules[name]
 
 

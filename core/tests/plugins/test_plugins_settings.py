@@ -55,12 +55,28 @@ POINTS = {
 }
 
 
+MODULES = {"acme_settings.py": SETTINGS, "acme_parts.py": PARTS, "acme_hooks.py": HOOKS}
+
+
+@pytest.fixture(scope="module")
+def installed(lasting_site):
+    """A site with `acme-ticket`, for all tests that only use it."""
+    lasting_site.add("acme-ticket", POINTS, MODULES)
+    return lasting_site
+
+
+@pytest.fixture
+def site(request, site, installed, borrowed_site):
+    """The site that all share, or one of its own for a test that changes what is installed."""
+    return site if "acme" in request.fixturenames else borrowed_site
+
+
 @pytest.fixture
 def acme(site):
     """Install `acme-ticket`, with settings of the given source."""
 
     def install(settings=SETTINGS, version="1.0", **more):
-        modules = {"acme_settings.py": settings, "acme_parts.py": PARTS, "acme_hooks.py": HOOKS}
+        modules = MODULES | {"acme_settings.py": settings}
         return site.add("acme-ticket", POINTS | more, modules, version=version)
 
     install()
@@ -107,7 +123,7 @@ def settings_of(site, config, group="ferrule.tools"):
         ('plugins.settings.acme.url = "https://acme.example"', "https://acme.example"),
     ],
 )
-def test_every_part_of_a_plugin_is_given_its_table_with_defaults(site, acme, read, text, url):
+def test_every_part_of_a_plugin_is_given_its_table_with_defaults(site, read, text, url):
     config = read(text)
     for group in ("ferrule.tools", "ferrule.reviewers", "ferrule.plugins"):
         settings = settings_of(site, config, group)
@@ -119,7 +135,7 @@ def test_every_part_of_a_plugin_is_given_its_table_with_defaults(site, acme, rea
     assert site.reports == []
 
 
-def test_defaults_come_from_the_probe_without_an_import(site, acme, read):
+def test_defaults_come_from_the_probe_without_an_import(site, read):
     import sys
 
     sys.modules.pop("acme_settings", None)
@@ -127,7 +143,7 @@ def test_defaults_come_from_the_probe_without_an_import(site, acme, read):
     assert "acme_settings" not in sys.modules
 
 
-def test_settings_of_a_plugin_that_runs_apart_are_checked_apart(site, acme, read):
+def test_settings_of_a_plugin_that_runs_apart_are_checked_apart(site, read):
     import sys
 
     sys.modules.pop("acme_settings", None)
@@ -145,13 +161,13 @@ def test_settings_of_a_plugin_that_runs_apart_are_checked_apart(site, acme, read
     assert "acme_settings" not in sys.modules
 
 
-def test_what_a_tool_is_configured_with_lies_on_top(site, acme, read):
+def test_what_a_tool_is_configured_with_lies_on_top(site, read):
     text = "plugins.settings.acme.retries = 4\ntools.acme_ticket.retries = 5\n"
     assert settings_of(site, read(text))["retries"] == 5
     assert settings_of(site, read(text), "ferrule.reviewers")["retries"] == 4
 
 
-def test_a_secret_is_given_to_the_plugin_and_shown_to_nobody(site, acme, read):
+def test_a_secret_is_given_to_the_plugin_and_shown_to_nobody(site, read):
     config = read('plugins.settings.acme.token = "s3cret"')
     assert settings_of(site, config)["token"] == "s3cret"
     assert config.secrets == [("plugins", "settings", "acme", "token")]
@@ -192,7 +208,7 @@ def test_a_model_may_hold_itself_have_other_names_and_values_of_its_own(site, ac
     assert declarations(site.index(), {})["acme"].field(("inner", "host"))["default"] == "here"
 
 
-def test_everything_wrong_is_told_at_once_with_its_line(site, acme, read, tmp_path):
+def test_everything_wrong_is_told_at_once_with_its_line(site, read, tmp_path):
     config = read(
         "[plugins.settings.acme]\nurl = 5\nretries = -1\ntoken = 7\n\n"
         "[plugins.settings.acme.account]\nname = []\n"
@@ -209,13 +225,13 @@ def test_everything_wrong_is_told_at_once_with_its_line(site, acme, read, tmp_pa
     assert "acme-ticket 1.0; mend them, or go on without it: --no-plugin acme-ticket" in told
 
 
-def test_a_wrong_table_of_a_plugin_that_is_not_used_stops_nothing(site, acme, read):
+def test_a_wrong_table_of_a_plugin_that_is_not_used_stops_nothing(site, read):
     config = read('plugins.disabled = ["acme-ticket"]\nplugins.settings.acme.retries = "many"')
     site.manager(dict(config.values)).settings.check(config)
     assert "belongs to no plugin that is in use; it is kept" in config.warnings[-1]
 
 
-def test_an_unknown_key_is_told_like_one_of_the_host_s(site, acme, read, tmp_path):
+def test_an_unknown_key_is_told_like_one_of_the_host_s(site, read, tmp_path):
     text = "[plugins.settings.acme]\nretrys = 5\n[plugins.settings.acme.account]\nnam = 'x'\n"
     first, second = read(text).warnings
     file = tmp_path / "home" / "config.toml"
@@ -276,7 +292,7 @@ def test_a_second_table_of_one_distribution_is_a_fault(site, acme, read):
     assert "declares two tables of settings, and only 'acme' counts" in report
 
 
-def test_a_project_sets_what_the_plugin_opens_to_projects(site, acme, read):
+def test_a_project_sets_what_the_plugin_opens_to_projects(site, read):
     config = read(
         "plugins.settings.acme.retries = 4",
         project_text='[plugins.settings.acme]\nretries = 5\nurl = "https://evil.example"\n',
@@ -287,7 +303,7 @@ def test_a_project_sets_what_the_plugin_opens_to_projects(site, acme, read):
     assert "`plugins.settings.acme.url` is ignored: a project's file cannot set it" in warning
 
 
-def test_the_administrator_fixes_values(site, acme, read, tmp_path):
+def test_the_administrator_fixes_values(site, read, tmp_path):
     config = read(
         "plugins.settings.acme = { url = 'https://mine.example', retries = 1 }",
         required="[plugins.settings.acme]\nurl = 'https://corp.example'\n",
@@ -299,7 +315,7 @@ def test_the_administrator_fixes_values(site, acme, read, tmp_path):
     assert "`plugins.settings.acme.url` is overruled by the administrator" in config.warnings[0]
 
 
-def test_a_field_named_like_a_key_of_the_host_changes_nothing_of_the_host(site, acme, read):
+def test_a_field_named_like_a_key_of_the_host_changes_nothing_of_the_host(site, read):
     config = read("plugins.settings.acme.sandbox_mode = 'danger-full-access'")
     assert config.get("sandbox_mode") != "danger-full-access"
     assert settings_of(site, config)["sandbox_mode"] == "danger-full-access"
@@ -348,7 +364,7 @@ class Recorded:
         self.edits += edits
 
 
-def test_a_stranger_writes_its_own_table_only(site, acme, read):
+def test_a_stranger_writes_its_own_table_only(site, read):
     runtime = Recorded()
     manager = site.manager(dict(read().values))
     context = manager.settings.given(
@@ -363,7 +379,7 @@ def test_a_stranger_writes_its_own_table_only(site, acme, read):
     assert runtime.edits == [own]
 
 
-def test_declarations_are_known_without_an_import(site, acme):
+def test_declarations_are_known_without_an_import(site):
     import sys
 
     declared = declarations(site.index(), {})["acme"]

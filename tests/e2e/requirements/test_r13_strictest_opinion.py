@@ -1,51 +1,47 @@
 """R13: opinions combine by how strict they are, never by order: deny beats ask beats allow."""
 
-import pytest
+from itertools import permutations
 
 from ferrule_testkit.model_items import function_call, message
 
-OPINIONS = {
-    "allow": "Verdict.allow()",
-    "ask": "Verdict.ask('ask first')",
-    "deny": "Verdict.deny('never')",
-}
-SOURCE = """
-from pathlib import Path
-
+JUDGE = """
 @hookimpl
-def ferrule_tool_before(call, turn):
-    said = Path(turn.cwd, "said.txt").read_text().split()
-    return {{"allow": {allow}, "ask": {ask}, "deny": {deny}}}[said[{place}]]
+def ferrule_tool_before(call):
+    opinion = call.arguments["cmd"].split()[-1].split("-")[{place}]
+    opinions = dict(
+        allow=Verdict.allow(), ask=Verdict.ask("ask first"), deny=Verdict.deny("never")
+    )
+    return opinions[opinion]
 """
+TOLD = {
+    ("allow", "allow", "allow"): "it ran",
+    ("allow", "allow", "ask"): "nobody can be asked here",
+    ("allow", "ask", "deny"): "never",
+}
 
 
-@pytest.fixture
-def judges(twin, hooks_package):
-    """Three plugins, the first to the third by name, each with an opinion of its own."""
-    for place, name in enumerate(("aa", "bb", "cc")):
-        twin.put(hooks_package(name, SOURCE.format(place=place, **OPINIONS)))
-    return twin
-
-
-@pytest.mark.parametrize(
-    ("opinions", "told"),
-    [
-        (("allow", "allow", "allow"), "it ran"),
-        (("allow", "ask", "allow"), "nobody can be asked here"),
-        (("allow", "ask", "deny"), "never"),
-    ],
-    ids=["allow", "ask", "deny"],
-)
 def test_r13_the_strictest_opinion_counts_in_any_order(
-    judges, ferrule_home, model_server, opinions, told
+    twin, hooks_package, ferrule_home, model_server
 ):
-    for order in sorted({opinions, opinions[::-1]}):
-        (ferrule_home.workspace / "said.txt").write_text(" ".join(order))
-        model_server.play(
-            [[function_call("exec_command", {"cmd": "echo it r''an"})], [message("done")]]
-        )
-        finished = judges.run("exec", "--json", "-a", "on-request", "go")
-        assert finished.returncode == 0, finished.stderr
-        answer = model_server.requests[-1].body["input"][-1]["output"]
-        assert told in answer
-        assert ("it ran" in answer) is (told == "it ran")
+    for place, name in enumerate(("aa", "bb", "cc")):
+        twin.put(hooks_package(name, JUDGE.format(place=place)))
+    calls = {
+        f"echo it r''an # {'-'.join(order)}": told
+        for opinions, told in TOLD.items()
+        for order in sorted(set(permutations(opinions)))
+    }
+    asked = [
+        function_call("exec_command", {"cmd": command}, call_id=f"c{number}")
+        for number, command in enumerate(calls)
+    ]
+    model_server.play([asked, [message("done")]])
+
+    finished = twin.run("exec", "--json", "-a", "on-request", "go")
+
+    assert finished.returncode == 0, finished.stderr
+    sent = model_server.requests[-1].body["input"]
+    answers = [item["output"] for item in sent if item["type"] == "function_call_output"]
+    assert len(answers) == 10
+    for (command, told), answer in zip(calls.items(), answers, strict=True):
+        assert told in answer, command
+        assert ("it ran" in answer) is (told == "it ran"), command
