@@ -15,8 +15,11 @@ from ferrule_hookspecs.errors import FerruleError, PluginError
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-FAULTS: Final = (Exception, SystemExit, BaseExceptionGroup)
-"""What plugin code may raise that must not reach the event loop."""
+FAULTS: Final = (Exception, SystemExit, KeyboardInterrupt, BaseExceptionGroup)
+"""What plugin code may raise that must not reach the event loop.
+
+A real interrupt is a signal, which the host receives and nobody raises.
+"""
 
 
 def is_cancelled() -> bool:

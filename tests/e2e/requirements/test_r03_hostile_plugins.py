@@ -8,7 +8,7 @@ from ferrule_testkit.hostile import DEADLY, PATCHING, WAYS
 from ferrule_testkit.model_items import function_call, message
 
 pytestmark = pytest.mark.timeout(600)
-REFUSING = ("raises", "exits")
+REFUSING = ("raises", "exits", "interrupts")
 HARMLESS = [way for way in WAYS if way not in (*DEADLY, *PATCHING, "hangs")]
 ALIVE = function_call("exec_command", {"cmd": "echo alive"})
 

@@ -18,6 +18,7 @@ WAYS: Final[Mapping[str, str]] = {
     "raises": "raise RuntimeError('hostile words')",
     "hangs": "import threading\nthreading.Event().wait()",
     "exits": "import sys\nsys.exit(3)",
+    "interrupts": "raise KeyboardInterrupt",
     "ends": "import os\nos._exit(0)",
     "crashes": "import ctypes\nctypes.string_at(0)",
     "prints": "print('hostile words', flush=True)",
