@@ -52,6 +52,7 @@ def old(ferrule_home, tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_users_of_a_plugin_that_is_too_old_are_told_and_it_goes_on(old, ferrule_home, model_server):
     model_server.play([[message("done")]])
 

@@ -3,9 +3,9 @@ which side to upgrade."""
 
 import json
 
-import ferrule
+import pytest
 
-SOURCE = "open('/var/tmp/never-imported', 'w')\n"
+import ferrule
 
 
 def test_r17_a_plugin_for_another_contract_or_python_is_told_and_never_imported(
@@ -33,6 +33,7 @@ def test_r17_a_plugin_for_another_contract_or_python_is_told_and_never_imported(
     assert not marker.exists()
 
 
+@pytest.mark.slow
 def test_r17_a_plugin_without_a_range_is_said_to_be_a_guess(twin, hooks_package):
     twin.put(hooks_package("vague", "", requires=()))
     shown = twin.run("plugins", "show", "acme-vague")

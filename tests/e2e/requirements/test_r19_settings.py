@@ -110,6 +110,7 @@ def test_r19_explain_says_value_place_type_and_plugin_and_shows_no_secret(desk, 
     assert "s3cret" not in secret.stdout + whole.stdout
 
 
+@pytest.mark.slow
 def test_r19_the_schema_of_the_configuration_has_the_plugin_s_part(desk):
     forbid_in_the_host(desk)
     schema = json.loads(desk("config", "schema").stdout)
@@ -142,6 +143,7 @@ def test_r19_settings_are_kept_over_an_update_that_renames_one(desk, ferrule_hom
     assert "did you mean `plugins.settings.desk.attempts`?" in refused.stderr
 
 
+@pytest.mark.slow
 def test_r19_a_project_sets_what_the_plugin_opens_to_projects(desk, ferrule_home, model_server):
     folder = ferrule_home.workspace / ".ferrule"
     folder.mkdir()
