@@ -24,7 +24,16 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("source", "fault"), FAULTS.values(), ids=FAULTS)
+QUICK = ("forks", "contract", "listens")
+
+
+@pytest.mark.parametrize(
+    ("source", "fault"),
+    [
+        pytest.param(*case, id=name, marks=[] if name in QUICK else [pytest.mark.slow])
+        for name, case in FAULTS.items()
+    ],
+)
 def test_r03_what_an_import_does_to_others_is_a_fault_of_it_alone(site, source, fault):
     site.add_hooks("a_good", "")
     site.add_hooks("b_bad", source)

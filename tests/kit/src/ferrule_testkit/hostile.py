@@ -23,7 +23,7 @@ WAYS: Final[Mapping[str, str]] = {
     "crashes": "import ctypes\nctypes.string_at(0)",
     "prints": "print('hostile words', flush=True)",
     "forks": "import os, time\nif os.fork() == 0:\n    time.sleep(600)\n    os._exit(0)",
-    "listens": "import socket\nkept = socket.create_server(('127.0.0.1', 45117))\nkept.close()",
+    "listens": "import socket\nkept = socket.create_server(('', 0))\nkept.close()",
     "connects": "import socket\ntry:\n    socket.create_connection(('192.0.2.1', 9), 0.2)\n"
     "except OSError:\n    pass",
     "patches_builtins": "import builtins\nbuiltins.open = None",
