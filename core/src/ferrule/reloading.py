@@ -82,6 +82,8 @@ class Reloading:
 
     async def take_up(self) -> None:
         """Have the session use what is there now; what cannot be used leaves all as it was."""
+        if self._parts.context.table("plugins").get("reload") is False:
+            return
         await self._generations.refresh()
         parts, before = self._parts, self._manager
         renewal = await self._renewal.look(parts.context.config)

@@ -38,6 +38,17 @@ def test_a_plugin_is_switched_off_and_on_between_turns(bench, stage, checkout):
     ]
 
 
+def test_a_session_may_keep_what_it_began_with(bench, stage, checkout):
+    bench.set_key("plugins.reload", "false")
+
+    def change():
+        checkout.tool("two")
+        bench.set_key("plugins.disabled", '["acme-reload"]')
+
+    assert talk(bench, stage, change, lambda: None) == ["one", "one", "one"]
+    assert warnings(bench) == []
+
+
 def test_a_disabled_plugin_that_changes_is_not_imported(bench, stage, checkout, tmp_path):
     ran = tmp_path / "ran"
 

@@ -154,6 +154,8 @@ class PluginSettings(TypedDict, total=False):
     """Where tools run, by plugin or distribution; `default` is for all that others made."""
     require_trust: bool
     """Whether plugins of others load only after `ferrule plugins trust`."""
+    reload: bool
+    """Whether open sessions take up what changes; else they keep what they began with."""
     settings: dict[str, dict[str, object]]
     """What plugins let you configure, by the name of the plugin's table."""
 
