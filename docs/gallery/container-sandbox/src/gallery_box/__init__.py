@@ -1,0 +1,1 @@
+"""A sandbox backend that runs each command in a container of its own."""

@@ -1,0 +1,10 @@
+"""What users configure, as `[plugins.settings.box]`. Imports nothing but pydantic."""
+
+from pydantic import BaseModel, Field
+
+
+class BoxSettings(BaseModel):
+    """Which engine and image. Without an image the backend says that it cannot be used."""
+
+    engine: str = Field("podman", description="podman, docker, or the path of one of them.")
+    image: str = Field("", description="An image that is here; it has /bin/sh.", pattern="^[^-]*")
