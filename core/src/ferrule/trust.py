@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
 from ferrule.approval_record import approval_fault
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS, distribution_of
@@ -16,10 +16,12 @@ from ferrule.compatibility import compatibility_fault
 from ferrule.index import is_named
 from ferrule.versions import normal_name, satisfies, split_requirement
 from ferrule_hookspecs.errors import ConfigError
+from ferrule_hookspecs.slots import COMMAND_GROUP, PLUGIN_COMMAND_GROUP, SANDBOX_COMMAND_GROUP
 
 if TYPE_CHECKING:
     from ferrule.entry import Entry
 
+_COMMANDS: Final = (COMMAND_GROUP, PLUGIN_COMMAND_GROUP, SANDBOX_COMMAND_GROUP)
 State = Literal["active", "disabled", "blocked", "untrusted", "incompatible", "clash", "broken"]
 
 
@@ -108,12 +110,19 @@ def judge(
 
 def with_faults(standings: Sequence[Standing]) -> list[Standing]:
     """Take out of use what failed in the probe."""
-    return [
-        Standing(standing.entry, "broken", standing.entry.fault)
-        if standing.state == "active" and standing.entry.ok is False
-        else standing
-        for standing in standings
-    ]
+    return [_with_fault(standing) for standing in standings]
+
+
+def _with_fault(standing: Standing) -> Standing:
+    entry = standing.entry
+    if standing.state != "active" or entry.ok is not False:
+        return standing
+    from ferrule.overview import missing_library
+
+    is_ours = entry.group in _COMMANDS and entry.distribution in BUILT_IN_DISTRIBUTIONS
+    if is_ours and (library := missing_library(entry.fault)):
+        return Standing(entry, "disabled", f"it needs {library}, which is not installed")
+    return Standing(entry, "broken", entry.fault)
 
 
 def required_faults(standings: Sequence[Standing], governance: Governance) -> list[str]:
