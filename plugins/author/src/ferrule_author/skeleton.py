@@ -95,7 +95,9 @@ def _refuse_used(folder: Path) -> None:
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise FerruleError(f"{folder} is there already and is no folder; name another with --path")
     if folder.is_dir() and any(folder.iterdir()):
-        raise FerruleError(f"{folder} is not empty, and nothing is overwritten; use --path")
+        raise FerruleError(
+            f"{folder} is not empty, and nothing is overwritten; name another with --path"
+        )
 
 
 def _fill(draft: str, rendered: Mapping[str, str]) -> None:
