@@ -50,6 +50,7 @@ class BoxBackend:
 
     def __init__(self, context: PluginContext) -> None:
         self._engine = str(context.settings.get("engine") or "podman")
+        self._is_docker = "docker" in os.path.basename(self._engine)
         self._image = str(context.settings.get("image") or "")
         self._env = {name: context.environ[name] for name in _KEPT if name in context.environ}
         self._program = shutil.which(self._engine, path=self._env.get("PATH"))
@@ -102,7 +103,7 @@ class BoxBackend:
         """Every container ends with its command; nothing is held."""
 
     def _options(self) -> tuple[str, ...]:
-        if "docker" in os.path.basename(self._engine):
+        if self._is_docker:
             # Its daemon is root, and what is written would be root's.
             return (*_TIGHT, f"--user={os.geteuid()}:{os.getegid()}")
         return (*_TIGHT, "--unsetenv-all", "--read-only-tmpfs=false")
@@ -113,7 +114,8 @@ class BoxBackend:
 
     def _remove(self, name: str) -> None:
         """Remove a container that its command left, such as one whose engine was killed."""
-        self._ask("rm", "--force", name)
+        # Docker kills at once; podman asks first and waits, if it is not told otherwise.
+        self._ask("rm", "--force", *(() if self._is_docker else ("--time=0",)), name)
 
     def _ask(self, *words: str) -> str:
         """Have the engine do something; returns why it could not."""

@@ -23,10 +23,9 @@ class TicketTool(Tool):
         """File it; a `ToolError` is read by the model, which can tell the user or try again."""
         import httpx  # takes a while, and most sessions file no ticket
 
-        url = str(self.context.settings["url"])
-        headers = {"authorization": f"Bearer {self.context.settings['token']}"}
+        url, token = (str(self.context.settings[key]) for key in ("url", "token"))
         try:
-            async with httpx.AsyncClient(timeout=30, headers=headers) as http:
+            async with httpx.AsyncClient(headers={"authorization": f"Bearer {token}"}) as http:
                 answer = await http.post(url, json=dict(call.arguments))
             return ToolResult(f"filed as {answer.raise_for_status().json()['url']}")
         except httpx.HTTPError as error:
