@@ -126,7 +126,10 @@ def words_of(line):
 
 def sub_commands(help_text):
     listed = help_text.partition("Commands:")[2].partition("\n\n")[0]
-    return re.findall(r"^  (\S+)", listed, re.MULTILINE)
+    actions = help_text.partition("\n  ACTION\n")[2].partition("\n\n")[0]
+    return re.findall(r"^  (\S+)", listed, re.MULTILINE) or re.findall(
+        r"^ {4}(\S+)", actions, re.MULTILINE
+    )
 
 
 def words_beside_programs(help_text):

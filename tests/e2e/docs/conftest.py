@@ -8,6 +8,8 @@ A comment in front of a block says what it is where its language does not:
     <!-- not run: REASON -->  what cannot run here, for a reason of the list below;
                               REASON (WORDS) leaves out the lines that begin with the words
     <!-- ends: N WORDS -->    the exit status of lines that begin with the words, where it is not 0
+    <!-- first: COMMAND -->   run by the shell before the commands of a block
+    <!-- file: PATH -->       the block is that file for the commands below it; `+PATH` adds to one
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ REASONS = frozenset(
         "changes the system",
         "needs a container engine",
         "needs a desktop",
+        "needs a model server",
         "needs a terminal",
         "needs an account",
         "needs another machine",
@@ -41,13 +44,14 @@ REASONS = frozenset(
         "needs the network",
         "serves until it is ended",
         "shows a pattern, not a command",
+        "takes minutes",
     }
 )
 _BLOCK = re.compile(
     r"(?P<marks>(?:<!--.*?-->\n+)*)^```(?P<language>\w*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-_MARK = re.compile(r"<!-- (as|then|excerpt|ends|not run): (.*?) -->")
+_MARK = re.compile(r"<!-- (as|then|excerpt|ends|file|first|not run): (.*?) -->")
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,13 @@ def blocks_of(page: Path) -> list[Block]:
 ALL = [block for page in PAGES for block in blocks_of(page)]
 
 
+def takes_long(blocks: list[Block]) -> bool:
+    """Whether a page has more commands than the default suite has time for."""
+    return (
+        sum(line.startswith(("$ ", "ferrule ")) for b in blocks for line in b.text.split("\n")) > 4
+    )
+
+
 @pytest.fixture(scope="session")
 def all_blocks() -> list[Block]:
     return ALL
@@ -117,6 +128,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         if wanted is None or unit not in ("block", "page"):
             continue
         found = [block for block in ALL if block.language in wanted and block.is_run]
+        if language == "shell":
+            shown = {block.page for block in found}
+            found = [b for b in ALL if b in found or (b.page in shown and b.mark("file"))]
         if unit == "block":
             metafunc.parametrize(name, found, ids=[block.place for block in found])
         else:
@@ -124,5 +138,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
                 page: [block for block in found if block.page == page]
                 for page in dict.fromkeys(block.page for block in found)
             }
-            ids = [str(page.relative_to(ROOT)) for page in pages]
-            metafunc.parametrize(name, list(pages.values()), ids=ids)
+            rows = [
+                pytest.param(
+                    blocks,
+                    id=str(page.relative_to(ROOT)),
+                    marks=[pytest.mark.slow] if language == "shell" and takes_long(blocks) else [],
+                )
+                for page, blocks in pages.items()
+            ]
+            metafunc.parametrize(name, rows)

@@ -1,6 +1,7 @@
 """Commands that the documentation shows work: page by page, in order, in one shell.
 
-The model is scripted and says "done"; outputs that are shown are compared, `…` standing for anything.
+The model is scripted, and always says the same; outputs that are shown are compared, `…` standing
+for anything. Ferrule's home is `/home/you/.ferrule` in them, the project `/home/you/my-project`.
 """
 
 import os
@@ -8,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +18,8 @@ import pytest
 from ferrule_testkit.model_items import message
 
 LIMIT_S = 300
+ROOT = Path(__file__).parents[3]
+SAYS = '{"names": ["parse"]}'
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360"
     "000002000001e221bc330000000049454e44ae426082"
@@ -28,6 +32,29 @@ PROJECT = {
     "schema.json": '{"type": "object", "properties": {"names": {"type": "array"}}}',
     "secrets/key": "k",
     "prompt.txt": "what does this project do?",
+    "package.json": '{"name": "shop", "version": "1.0.0"}',
+    "package-lock.json": '{"name": "shop", "lockfileVersion": 3, "packages": {}}',
+    ".agents/skills/release/SKILL.md": "---\ndescription: How to release.\n---\nTag it.\n",
+}
+HISTORY = """
+git init -q -b main
+git add .
+git commit -q -m first
+echo 'limit = 1' >src/limit.py
+git add src
+git commit -q -m second
+git update-ref refs/remotes/origin/main HEAD
+git checkout -q -b work
+echo 'limit = 2' >src/limit.py
+git commit -q -a -m third
+echo 'x = 1' >src/new.py
+echo my-project >.git/info/exclude
+ln -s . my-project  # pages begin with `cd my-project`, or are there already
+"""
+PERSON = {
+    f"GIT_{role}_{key}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for key, value in (("NAME", "A"), ("EMAIL", "a@example.com"))
 }
 
 
@@ -41,12 +68,8 @@ def project(ferrule_home):
     (folder / "build.sh").chmod(0o755)
     for name in ("before.png", "after.png", "screen.png"):
         (folder / name).write_bytes(PNG)
-    identity = ["-c", "user.name=A", "-c", "user.email=a@example.com"]
-    for line in ("init -q -b main", "add .", "commit -q -m first", "checkout -q -b work"):
-        subprocess.run(["git", *identity, *line.split()], cwd=folder, check=True)
-    (folder / "src/new.py").write_text("x = 1\n")
-    (folder / ".git/info/exclude").write_text("my-project\n")
-    (folder / "my-project").symlink_to(".")  # pages begin with `cd my-project`, or are there already
+    subprocess.run(["bash", "-ec", HISTORY], cwd=folder, env=os.environ | PERSON, check=True)
+    ferrule_home.path.chmod(0o700)
     return folder
 
 
@@ -80,12 +103,27 @@ def expected_status(block, command):
     return 0
 
 
+def written(block, folder):
+    """Write a block into the file that it shows."""
+    name = block.mark("file")
+    source = folder / f"{block.line}-file"
+    source.write_text(block.text)
+    operator = ">>" if name.startswith("+") else ">"
+    return [
+        f'mkdir -p "$(dirname {name.lstrip("+")})"',
+        f"cat {source} {operator}{name.lstrip('+')}",
+    ]
+
+
 def script_of(block, folder):
     """Run every command where the one before left the shell; keep output and status of each."""
+    if block.mark("file"):
+        return "\n".join(written(block, folder))
     lines = [f"# {block.place}"]
-    for number, (command, _) in enumerate(steps_of(block)):
+    first = [(command, []) for command in block.all_marks("first")]
+    for number, (command, _) in enumerate(first + steps_of(block), -len(first)):
         if not is_left_out(block, command):
-            out = folder / f"{block.line}-{number}"
+            out = folder / f"{block.line}.{number}"
             command = command.removeprefix(".ci/start ")
             lines += [f"{{ {command}", f"}} >{out} 2>&1 </dev/null", f"echo $? >{out}.status"]
     return "\n".join(lines)
@@ -96,12 +134,15 @@ def pattern_of(lines):
     return "(?s)" + re.escape(text).replace("…", ".*?")
 
 
-def faults_of(block, folder):
-    for number, (command, shown) in enumerate(steps_of(block)):
-        if is_left_out(block, command):
+def faults_of(block, folder, names):
+    first = [(command, []) for command in block.all_marks("first")]
+    for number, (command, shown) in enumerate(first + steps_of(block), -len(first)):
+        if is_left_out(block, command) or block.mark("file"):
             continue
-        out = folder / f"{block.line}-{number}"
+        out = folder / f"{block.line}.{number}"
         text = out.read_text("utf-8") if out.exists() else "it was not reached"
+        for path, name in names.items():
+            text = text.replace(str(path), name)
         status = Path(f"{out}.status")
         ended = int(status.read_text()) if status.exists() else None
         wanted = expected_status(block, command)
@@ -111,15 +152,29 @@ def faults_of(block, folder):
             yield f"{block.place}: {command} said: {text}"
 
 
+@pytest.fixture
+def environ(ferrule_home, socket_folder):
+    """The environment of a person whose home has a short path, as sockets need it."""
+    beside_python = Path(sys.executable).parent
+    with tempfile.TemporaryDirectory(prefix="docs-") as home:
+        yield {
+            **os.environ,
+            **ferrule_home.environ,
+            "PATH": f"{beside_python}{os.pathsep}{os.environ['PATH']}",
+            "HOME": home,
+            "ROOT": str(ROOT),
+            "SOCKETS": str(socket_folder),
+        }
+
+
 @pytest.mark.timeout(600)
-def test_the_commands_of_a_page_work(shell_page, ferrule_home, model_server, project, tmp_path):
-    model_server.play([[message("done")]] * 60)
+def test_the_commands_of_a_page_work(
+    shell_page, ferrule_home, model_server, project, environ, tmp_path
+):
+    model_server.play([[message(SAYS)]] * 60)
     outputs = tmp_path / "outputs"
     outputs.mkdir()
-    (tmp_path / "tmp").mkdir()
     script = "\n".join(script_of(block, outputs) for block in shell_page)
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environ = {**os.environ, **ferrule_home.environ, "PATH": path, "HOME": str(tmp_path)}
     with subprocess.Popen(
         ["bash", "-c", script], cwd=project, env=environ, start_new_session=True
     ) as shell:
@@ -128,5 +183,6 @@ def test_the_commands_of_a_page_work(shell_page, ferrule_home, model_server, pro
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(shell.pid, signal.SIGKILL)
-    faults = [fault for block in shell_page for fault in faults_of(block, outputs)]
+    names = {ferrule_home.path: "/home/you/.ferrule", project: "/home/you/my-project"}
+    faults = [fault for block in shell_page for fault in faults_of(block, outputs, names)]
     assert not faults, "\n".join(faults)
