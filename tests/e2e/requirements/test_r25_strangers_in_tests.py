@@ -13,7 +13,7 @@ QUICK = [
     "core/tests/plugins/test_plugins_manifest.py",
     "core/tests/test_kernel_sharing.py",
 ]
-MORE = ["plugins/exec/tests", "core/tests/test_kernel_turns.py", "core/tests/plugins"]
+MORE = ["core/tests/test_kernel_settings.py", "plugins/exec/tests/test_review.py"]
 COUNTS = "open({path!r}, 'a').write('ran')\n"
 
 
