@@ -111,11 +111,12 @@ def test_background_work_that_fails_is_reported_and_ends_nothing(bench, stage):
             async for event in session.events():
                 if event["method"] == "warning":
                     warnings.append(event["params"]["message"])
-                    break
+                    if "the work" in warnings[-1]:
+                        break
 
     bench.host.run(main)
 
-    assert warnings == ["the work failed: ValueError: no luck"]
+    assert "the work failed: ValueError: no luck" in warnings
 
 
 def test_a_plugin_changes_the_users_configuration(bench):
