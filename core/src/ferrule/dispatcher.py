@@ -86,6 +86,7 @@ class Dispatcher:
     def only(self, plugins: Collection[str]) -> Dispatcher:
         """Call some of the plugins, as this one has loaded them."""
         part = copy(self)
+        part._ordered = set()
         part._serving = {
             hook: [entry for entry in entries if entry.name in plugins]
             for hook, entries in self._serving.items()

@@ -233,6 +233,16 @@ def test_answers_are_gathered_in_declared_order_with_faults_and_silence_left_out
     assert answers == [("a", ["as", "it", "is"]), ("b", "m")]
 
 
+def test_calling_some_of_the_plugins_leaves_the_order_of_all_to_be_found(site):
+    hook = "@hookimpl\ndef ferrule_turn_stop(last_message):\n    return last_message\n"
+    for name in ("a", "b", "c"):
+        site.add_hooks(name, hook + ("FERRULE_ORDER = {'before': ['a']}\n" if name == "c" else ""))
+    hooks = site.manager().hooks
+    for part in (hooks.only(["a", "b"]), hooks.only(["a", "c"]), hooks):
+        found = [entry.name for entry in part.serving("ferrule_turn_stop")]
+        assert "c" not in found or found.index("c") < found.index("a")
+
+
 REWRITE = "@hookimpl\ndef ferrule_tool_rewrite(call, turn):\n    {body}\n"
 
 
