@@ -46,14 +46,15 @@ def with_plugins(
     Raises:
         ConfigError: It cannot be used.
     """
-    opened = project_keys(index)
-    config = load(opened)
+    likely = project_keys(index)
+    config = load(likely)
     tables = table_at(config.values, *SETTINGS_PATH)
     if not tables and not index.entries(SETTINGS_GROUP):
         return config
     declared = declarations(index, config.values)
-    if project_keys(index) != opened:  # found out just now, as it is the first time
-        config = load(project_keys(index))
+    opened = frozenset(key for each in declared.values() for key in each.project_keys())
+    if opened != likely:  # something was looked at for the first time, or may not be used
+        config = load(opened)
     problems = _complaints(config, declared, strict=strict)
     said = [config.values, *(layer.values for layer in (*config.layers, *config.ignored))]
     secrets = {key for each in said for key in _secrets(each, declared)}
@@ -98,7 +99,10 @@ def check_tables(config: LoadedConfig, index: Index) -> None:
 
 
 def project_keys(index: Index) -> frozenset[KeyPath]:
-    """List the keys of plugins that a trusted project's file may set, as far as they are known."""
+    """List what plugins open to a trusted project's file, as far as it is known.
+
+    What may not be used counts here, too: before the configuration is read, nobody knows.
+    """
     entries = index.entries(SETTINGS_GROUP)
     if not entries:
         return frozenset()
@@ -162,13 +166,13 @@ def _secrets(
             continue
         declaration = declared.get(name)
         for keys in _leaves(table, ()):
-            if declaration is None or declaration.is_secret(keys):
+            if declaration is None or declaration.hides(keys):
                 yield (*SETTINGS_PATH, name, *keys)
 
 
 def _leaves(table: Table, prefix: KeyPath) -> Iterator[KeyPath]:
     for key, value in table.items():
-        if is_table(value) and value:
+        if is_table(value):
             yield from _leaves(value, (*prefix, key))
         else:
             yield (*prefix, key)

@@ -57,6 +57,15 @@ class Declaration(NamedTuple):
         fields = (self.field(keys[:size]) for size in range(1, len(keys) + 1))
         return any(field is not None and self._is_marked_secret(field) for field in fields)
 
+    def hides(self, keys: KeyPath) -> bool:
+        """Tell whether a value that is no table must not be shown.
+
+        So it is with a secret, with a list that holds one, and with what the schema does not know,
+        such as a secret under its former name, or under another one that counts as well.
+        """
+        field = self.field(keys)
+        return field is None or self.is_secret(keys) or self._holds_secret(field)
+
     def project_keys(self) -> Iterator[KeyPath]:
         """List the keys that a trusted project's file may set."""
         for name, field in _table(self.schema, "properties").items():
@@ -108,19 +117,33 @@ class Declaration(NamedTuple):
             yield schema
 
     def _inner(self, schema: Table, key: str) -> Table | None:
-        for option in self.options(schema):
-            inner = _table(option, "properties").get(key)
-            if inner is None:
-                inner = option.get("items") if key.isdigit() else option.get("additionalProperties")
-            if is_table(inner):
-                return inner
-        return None
+        options = list(self.options(schema))
+        if not options:  # anything is taken, and so is what lies within
+            return {}
+        found = [each for option in options for each in _within(option, key)]
+        secret = (each for each in found if self._is_marked_secret(each))
+        return next(secret, found[0] if found else None)
 
     def _is_marked_secret(self, field: Table) -> bool:
-        marked = (field, *self.options(field))
-        return any(
-            each.get("writeOnly") is True or each.get("format") == "password" for each in marked
-        )
+        return any(map(_is_marked, (field, *self.options(field))))
+
+    def _holds_secret(self, field: Table) -> bool:
+        waiting: list[object] = [field]
+        followed: set[str] = set()
+        while waiting:
+            each = waiting.pop()
+            if is_list(each):
+                waiting += each
+            if not is_table(each):
+                continue
+            if _is_marked(each):
+                return True
+            waiting += each.values()
+            reference = each.get("$ref")
+            if isinstance(reference, str) and reference not in followed:
+                followed.add(reference)
+                waiting.append(_table(self.schema, "$defs", reference.rpartition("/")[2]))
+        return False
 
 
 def declaration_of(entry: Entry) -> Declaration | None:
@@ -141,6 +164,22 @@ def declaration_of(entry: Entry) -> Declaration | None:
         defaults if is_table(defaults) else None,
         tuple(Refusal(tuple(path), text, *is_what) for path, text, *is_what in unset),
     )
+
+
+def _within(schema: Table, key: str) -> Iterator[Table]:
+    """List what a schema may say about one key, or one place of a list."""
+    known = _table(schema, "properties")
+    inner: list[object] = [known.get(key)]
+    if inner == [None]:
+        more = schema.get("additionalProperties")
+        inner = [*_table(schema, "patternProperties").values(), more]
+        inner += [{}] if more is True and not known else []
+        inner += [schema.get("items")] if key.isdigit() else []
+    yield from filter(is_table, inner)
+
+
+def _is_marked(field: Table) -> bool:
+    return field.get("writeOnly") is True or field.get("format") == "password"
 
 
 def _table(table: Table, *keys: str) -> Table:

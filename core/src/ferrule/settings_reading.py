@@ -73,7 +73,8 @@ def _problem(declaration: Declaration, refusal: Refusal, table: Table) -> Proble
     if declaration.is_secret(refusal.path):
         return Problem(path, f"`{key}` has a value that is not accepted; it is not shown here")
     value = lookup(table, refusal.path)
-    wrong = "" if value is MISSING or is_table(value) else f", not {show(value)}"
+    is_shown = value is not MISSING and not is_table(value) and not declaration.hides(refusal.path)
+    wrong = f", not {show(value)}" if is_shown else ""
     return Problem(path, f"`{key}`: {refusal.text}{wrong}")
 
 

@@ -51,7 +51,7 @@ def _masked(declaration: Declaration, keys: KeyPath, value: object) -> object:
     """Take the secrets out of a default, which is shown before any file is read."""
     if is_table(value):
         return {key: _masked(declaration, (*keys, key), each) for key, each in value.items()}
-    is_hidden = value not in (None, MISSING) and declaration.is_secret(keys)
+    is_hidden = value not in (None, MISSING) and declaration.hides(keys)
     return "(set)" if is_hidden else value
 
 

@@ -183,6 +183,54 @@ def test_a_secret_that_is_a_default_is_shown_to_nobody_either(site, acme):
     assert default_of(declared, ())["token"] == "(set)"
 
 
+HIDDEN = """
+from typing import Any
+
+from pydantic import AliasChoices, BaseModel, Field, SecretStr
+
+class Account(BaseModel):
+    name: str = ""
+    token: SecretStr | None = None
+
+class Public(BaseModel):
+    token: str = ""
+
+class AcmeSettings(BaseModel):
+    tokens: list[SecretStr] = []
+    accounts: list[Account] = []
+    either: Public | Account = Public()
+    password: SecretStr = Field("", validation_alias=AliasChoices("password", "pass_word"))
+    code: SecretStr = Field("", min_length=9, validation_alias=AliasChoices("code", "pin"))
+    more: dict[str, Any] = {"free": {"a": 1}}
+    labels: list[str] = []
+"""
+
+
+def test_secrets_are_hidden_in_lists_under_other_names_and_under_former_ones(site, acme, read):
+    acme(HIDDEN, version="1.1")
+    config = read(
+        "[plugins.settings.acme]\n"
+        "tokens = ['s3cret']\naccounts = [{ name = 'a', token = 's3cret' }]\n"
+        "either = { token = 's3cret' }\npass_word = 's3cret'\npasswd = 's3cret'\n"
+        "more = { free = { b = 2 } }\nlabels = ['bug']\n"
+    )
+    assert settings_of(site, config)["accounts"][0]["token"] == "s3cret"
+    shown = masked(dict(config.values), (), config.secrets)["plugins"]["settings"]["acme"]
+    hidden = ("tokens", "accounts", "pass_word", "passwd")
+    assert shown == dict.fromkeys(hidden, "(set)") | {
+        "either": {"token": "(set)"},
+        "more": {"free": {"b": 2}},
+        "labels": ["bug"],
+    }
+    declared = declarations(site.index(), {})["acme"]
+    assert default_of(declared, ("more",)) == {"free": {"a": 1}}
+    config = read("plugins.settings.acme.pin = 's3cret'")
+    with pytest.raises(ConfigError) as raised:
+        site.manager(dict(config.values)).settings.check(config)
+    assert "`plugins.settings.acme.pin`: value should have at least 9" in str(raised.value)
+    assert "s3cret" not in str(raised.value)
+
+
 ODD = """
 from datetime import timedelta
 from pathlib import Path
@@ -301,6 +349,21 @@ def test_a_project_sets_what_the_plugin_opens_to_projects(site, read):
     assert (settings["retries"], settings["url"]) == (5, "https://tickets.example")
     [warning] = config.warnings
     assert "`plugins.settings.acme.url` is ignored: a project's file cannot set it" in warning
+
+
+def test_what_a_namesake_opens_to_projects_is_not_open(site, acme, read):
+    opened = SETTINGS.replace('description="', 'json_schema_extra={"project": True}, description="')
+    points = {"ferrule.settings:acme": "bcme_settings:AcmeSettings"}
+    site.add("bcme-desk", points, {"bcme_settings.py": opened})
+    project = "plugins.settings.acme.url = 'https://project.example'\n"
+    override = "plugins.overrides = { 'ferrule.settings:acme' = 'bcme-desk' }\n"
+    url = "plugins.settings.acme.url"
+
+    assert read(override, project_text=project).get(url) == "https://project.example"
+    config = read(project_text=project)
+
+    assert config.get(url) is None
+    assert f"`{url}` is ignored: a project's file cannot set it" in config.warnings[0]
 
 
 def test_the_administrator_fixes_values(site, read, tmp_path):
