@@ -38,6 +38,7 @@ def tracker():
             """Nobody looks at it."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = False  # none that answers is left behind
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:

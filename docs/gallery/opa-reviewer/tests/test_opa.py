@@ -90,7 +90,10 @@ def test_what_goes_wrong_is_no_answer(program, words):
     assert "nowhere" in ended.stderr
 
 
-@pytest.mark.parametrize(("cmd", "ran"), [("echo r''an", True), ("echo r''an; curl x", False)])
+@pytest.mark.parametrize(
+    ("cmd", "ran"),
+    [pytest.param("echo r''an", True, marks=pytest.mark.slow), ("echo r''an; curl x", False)],
+)
 def test_a_session_asks_it(ferrule_home, model_server, run_ferrule, program, cmd, ran):
     ferrule_home.configure(
         top='approvals_reviewer = "command"',

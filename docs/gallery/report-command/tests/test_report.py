@@ -71,6 +71,7 @@ def test_a_fork_is_not_counted_twice_and_an_archived_thread_is_counted(say, repo
     assert (row["requests"], row["input"]) == (4, 400)
 
 
+@pytest.mark.slow
 def test_where_nothing_was_said_there_is_nothing_to_tell(report):
     assert report() == "nothing was used\n"
 

@@ -14,6 +14,7 @@ from gallery_remote.backend import RemoteBackend
 CHECKOUT = str(Path(__file__).parents[1])
 
 
+@pytest.mark.slow
 class TestRemoteBackend(SandboxConformance):
     """Every rule of the contract, tried on this backend."""
 

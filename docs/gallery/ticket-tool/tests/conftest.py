@@ -23,6 +23,15 @@ class Tracker:
         return f"http://127.0.0.1:{self.port}/tickets"
 
 
+class Server(ThreadingHTTPServer):
+    """Leaves no thread behind, and does not mind clients that hang up, as the suite has them."""
+
+    daemon_threads = False
+
+    def handle_error(self, request, client_address):
+        """Nobody looks at it."""
+
+
 def handler_of(tracker):
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
@@ -48,7 +57,7 @@ def handler_of(tracker):
 @pytest.fixture(scope="module")
 def running_tracker():
     tracker = Tracker()
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler_of(tracker)) as server:
+    with Server(("127.0.0.1", 0), handler_of(tracker)) as server:
         tracker.port = server.server_address[1]
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

@@ -53,6 +53,7 @@ def test_a_ticket_is_filed(file, tracker):
     assert tracker.token not in finished.stdout + finished.stderr
 
 
+@pytest.mark.slow
 def test_the_model_reads_why_nothing_was_filed(file, tracker):
     tracker.token = "another"
     _, output = file()
@@ -70,6 +71,7 @@ def test_a_call_without_a_title_never_reaches_the_tracker(file, tracker):
     assert tracker.tickets == []
 
 
+@pytest.mark.slow
 def test_without_settings_it_is_not_offered_and_says_why(model_server, run_ferrule):
     model_server.play([[message("done")]])
     finished = run_ferrule("--dev-plugin", str(CHECKOUT), "exec", "file it")

@@ -59,6 +59,7 @@ def chat():
     made = Chat()
     with ThreadingHTTPServer(("127.0.0.1", 0), handler_of(made)) as server:
         made.port = server.server_address[1]
+        server.daemon_threads = False  # none that answers is left behind
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:

@@ -74,7 +74,9 @@ def test_a_conversation_is_a_thread(server, chat, model_server):
     assert "I am Ann" in json.dumps(model_server.requests[1].body["input"])
 
 
-@pytest.mark.parametrize(("decision", "ran"), [("accept", True), ("decline", False)])
+@pytest.mark.parametrize(
+    ("decision", "ran"), [pytest.param("accept", True, marks=pytest.mark.slow), ("decline", False)]
+)
 def test_an_approval_is_a_message_with_buttons(server, chat, model_server, decision, ran):
     model_server.play([[function_call("exec_command", ESCALATED)], [message("done")]])
 
