@@ -186,6 +186,37 @@ def test_what_could_not_be_removed_is_wanted_as_before(place):
     assert read_wanted(place.home) == [old]
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (
+            "acme-ticket @ https://user:hunter2@h.example/x.whl",
+            "acme-ticket @ https://h.example/x.whl",
+        ),
+        (
+            "acme-ticket @ git+https://hunter2@h.example/x@v1",
+            "acme-ticket @ git+https://h.example/x@v1",
+        ),
+        (
+            "acme-ticket @ git+ssh://git@h.example/x@v1",
+            "acme-ticket @ git+ssh://git@h.example/x@v1",
+        ),
+    ],
+)
+def test_passwords_of_a_requirement_are_neither_shown_nor_kept(place, monkeypatch, given, kept):
+    monkeypatch.setattr(
+        changes, "find_environment", lambda: Environment("pip", (sys.executable, "-c", ""), ())
+    )
+    told: list[str] = []
+    sources = Sources(find_links=("https://user:hunter2@h.example/wheels",))
+    changes.add(place._replace(tell=told.append), [wanted_of(given, sources)])
+    (item,) = read_wanted(place.home)
+    assert (item.requirement, item.sources.find_links) == (kept, ("https://h.example/wheels",))
+    assert "hunter2" not in "".join(told)
+    pipx = ["pipx", "inject", "--pip-args", "--index-url https://u:hunter2@h.example/simple"]
+    assert "hunter2" not in Shell(place, {}).shown(pipx)
+
+
 def test_passwords_of_an_index_are_neither_shown_nor_kept(place, monkeypatch):
     monkeypatch.setattr(
         changes, "find_environment", lambda: Environment("pip", (sys.executable, "-c", ""), ())

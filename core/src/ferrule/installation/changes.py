@@ -18,7 +18,7 @@ from ferrule.installation.conflict import conflict_in_words
 from ferrule.installation.environment import find_environment, installed_versions, is_ours
 from ferrule.installation.requirement import without_secrets_in
 from ferrule.installation.shell import Place, Shell
-from ferrule.installation.wanted import change_wanted, read_wanted
+from ferrule.installation.wanted import Sources, change_wanted, read_wanted
 from ferrule.versions import satisfies, split_requirement
 from ferrule_hookspecs.errors import PluginError
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ferrule.installation.environment import Environment
-    from ferrule.installation.wanted import Sources, Wanted
+    from ferrule.installation.wanted import Wanted
 
 
 def add(place: Place, wanted: Sequence[Wanted], *, is_trial: bool = False) -> None:
@@ -46,7 +46,7 @@ def add(place: Place, wanted: Sequence[Wanted], *, is_trial: bool = False) -> No
         _install(place, find_environment(), wanted, is_trial=is_trial)
         if is_trial:
             return
-        kept = {item.name: item._replace(sources=_storable(item.sources)) for item in wanted}
+        kept = {item.name: _storable(item) for item in wanted}
         change_wanted(place.home, lambda before: [*{**before, **kept}.values()])
 
 
@@ -173,8 +173,13 @@ def _is_there(item: Wanted, version: str | None) -> bool:
         return True
 
 
-def _storable(sources: Sources) -> Sources:
-    return sources._replace(index_url=without_secrets_in(sources.index_url))
+def _storable(item: Wanted) -> Wanted:
+    sources = Sources(
+        without_secrets_in(item.sources.index_url),
+        tuple(map(without_secrets_in, item.sources.find_links)),
+        item.sources.no_index,
+    )
+    return item._replace(requirement=without_secrets_in(item.requirement), sources=sources)
 
 
 def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:

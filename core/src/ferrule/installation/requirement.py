@@ -10,7 +10,6 @@ import re
 import tomllib
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit, urlunsplit
 
 from ferrule.installation.wanted import Sources, Wanted
 from ferrule.versions import normal_name
@@ -20,6 +19,7 @@ _NAMED: Final = re.compile(
     r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?P<extras>\[[A-Za-z0-9._,\s-]*\])?"
     r"\s*(?P<rest>(?:@\s*\S+|\(?\s*(?:[<>=!~]=?|===)[^@\[;]*)?)"
 )
+_CREDENTIALS: Final = re.compile(r"(?<!ssh)://[^/\s?#]*@|(?<=ssh)://[^/\s?#]*:[^/\s?#]*@")
 _ITSELF: Final = frozenset({"ferrule", "ferrule-core", "ferrule-hookspecs"})
 
 
@@ -55,12 +55,9 @@ def wanted_checkout(folder: str, sources: Sources = Sources()) -> Wanted:  # noq
     return _checked(Wanted(_project_name(path), path, editable=True, sources=sources))
 
 
-def without_secrets_in(url: str) -> str:
-    """Take a user's name and password out of a URL."""
-    parts = urlsplit(url)
-    if "@" not in parts.netloc:
-        return url
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+def without_secrets_in(text: str) -> str:
+    """Take names and passwords out of the URLs of a text; the user of an ssh URL is no secret."""
+    return _CREDENTIALS.sub("://", text)
 
 
 def _of_wheel(path: Path, sources: Sources) -> Wanted:

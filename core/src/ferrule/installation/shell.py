@@ -52,8 +52,7 @@ class Shell(NamedTuple):
         """Spell a command as a user would type it, less passwords."""
         environ = self.place.environ
         told = [f"{n}={v}" for n, v in self.variables.items() if environ.get(n) != v]
-        words = [without_secrets_in(word) if "://" in word else word for word in command]
-        return shlex.join([*told, *words])
+        return shlex.join([*told, *map(without_secrets_in, command)])
 
     def run(self, command: Sequence[str]) -> None:
         """Show a command, run it, and show what it says.
