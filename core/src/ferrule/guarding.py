@@ -1,14 +1,15 @@
 """Which plugins leave a gap when they may not be used: what they would have judged is refused.
 
 A plugin guards when it says so in its `ferrule.toml`, when it is required, or when what the user
-approved of it served hooks that judge. What the user switched off or the administrator blocked is
-a decision and no gap, unless it is required.
+approved of it served hooks that judge, or may have, as far as is known. What the user switched off
+or the administrator blocked is a decision and no gap, unless it is required.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
 from ferrule.trust import is_required
 from ferrule_hookspecs.slots import HOOK_GROUP
 
@@ -43,9 +44,10 @@ def absent_guards(standings: Sequence[Standing], governance: Governance) -> dict
     usable = {s.entry.name for s in hooks if s.state == "active"}
     found: dict[str, Guard] = {}
     for entry, state, reason in hooks:
-        name = entry.name if entry.name not in usable else f"{entry.name} of {entry.distribution}"
         if state == "active":
             continue
+        is_taken = entry.name in usable or entry.name in found
+        name = f"{entry.name} of {entry.distribution}" if is_taken else entry.name
         if is_required(entry, governance):
             found[name] = Guard(entry.label, reason, entry.hooks)
         elif state in _GAPS and is_guard(entry):
@@ -58,7 +60,11 @@ def is_guard(entry: Entry) -> bool:
     if entry.manifest.guards or entry.manifest_fault:
         return True
     approval = entry.approval
-    return approval is not None and (approval.guards or bool(_judging(approval.hooks)))
+    if approval is None or entry.distribution in BUILT_IN_DISTRIBUTIONS:
+        return False
+    hooks = approval.hooks or entry.hooks
+    is_unknown = not hooks and entry.probe is None
+    return approval.guards or is_unknown or bool(_judging(hooks))
 
 
 def _known_hooks(entry: Entry) -> tuple[str, ...]:

@@ -305,7 +305,7 @@ def _dev_entries(checkouts: Sequence[str]) -> list[Entry]:
                 f"--dev-plugin {path!r} cannot be used: no pyproject.toml is there; name the"
                 " folder of a plugin's project"
             ) from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, TypeError, AttributeError) as error:
             raise PluginError(f"--dev-plugin {path!r} cannot be used: {error}") from None
         if not entries:
             raise PluginError(
@@ -326,5 +326,6 @@ def is_named(entry: Entry, names: Sequence[str]) -> bool:
     """Tell whether a list names an entry, as plugin, as `group:plugin` or as distribution."""
     keys = {entry.name, entry.distribution, f"{entry.group}:{entry.name}"}
     return any(
-        name in keys or name.lower().replace("_", "-") == entry.distribution for name in names
+        name in keys or name.lower().replace("_", "-").replace(".", "-") == entry.distribution
+        for name in names
     )

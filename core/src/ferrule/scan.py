@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote, urlsplit
 
+from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
 from ferrule.entry import Entry
 from ferrule.stamps import file_stamp, tree_stamp
 from ferrule.versions import normal_name, split_requirement
@@ -32,6 +33,7 @@ _EXTRAS = re.compile(r"^\[[^\]]*\]\s*")
 _OF_EXTRA = re.compile(r"\bextra\s*==")
 _PUBLISHER = ("Author", "Author-email", "Maintainer", "Maintainer-email")
 _CODE = (".py", ".so", ".pyd", ".pyc")
+_HASHES = frozenset({"sha256", "sha384", "sha512"})
 _BY_INSTALLER = frozenset({"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"})
 
 
@@ -66,7 +68,7 @@ def scan_directories(directories: Iterable[str]) -> Scan:
                 if name == _CONTRACT and not scan.contract_version:
                     scan.contract_version, contract_stamp = _read_contract(folder, scan)
                 found = _read_folder(folder, directory, scan)
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
                 scan.problems.append(f"the metadata in {folder} cannot be read: {error}")
                 continue
             if found and name in seen:
@@ -98,10 +100,10 @@ def scan_checkout(path: str) -> list[Entry]:
         "",
         "",
         "",
-        normal_name(str(project["name"])) if "name" in project else root.name,
-        str(project.get("version", "0")),
+        normal_name(_spelt(str(project["name"]))) if "name" in project else root.name,
+        _spelt(str(project.get("version", "0"))),
         str(root),
-        summary=str(project.get("description", "")),
+        summary=_spelt(str(project.get("description", ""))),
         requires_hookspecs=_contract_specifier(requirements),
         requires_python=str(project.get("requires-python", "")),
         roots=(str(source),),
@@ -110,7 +112,7 @@ def scan_checkout(path: str) -> list[Entry]:
         stamp=tree_stamp(str(source)),
     )
     return [
-        _with_manifest(entry._replace(group=group, name=name, target=target))
+        _with_manifest(entry._replace(group=group, name=_spelt(name), target=target))
         for group, names in sorted(groups.items())
         if group in ALL_GROUPS
         for name, target in sorted(names.items())
@@ -124,7 +126,9 @@ def changed_files(entry: Entry) -> list[str]:
         return []
     site = folder.parent
     recorded = _recorded(folder)
-    changed = [path for path, digest in recorded if _digest(site / path) != digest]
+    if not recorded:
+        return [f"{folder.name}/RECORD, which names no contents"]
+    changed = [path for path, digest in recorded if not _is_as_recorded(site / path, digest)]
     return [*changed, *_added_files(site, {path for path, _ in recorded})]
 
 
@@ -156,13 +160,18 @@ def _metadata_folders(directory: str) -> list[Path]:
 def _read_folder(folder: Path, directory: str, scan: Scan) -> list[Entry]:
     """Read one distribution; nothing when it offers nothing of ours."""
     path = folder / "entry_points.txt"
+    record, stamp = str(folder / "RECORD"), file_stamp(str(path))
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
+        if not os.path.exists(record):  # an installer writes it last: this one is not done yet
+            scan.files[record] = ""
         return []
     if "ferrule." not in text:
         return []
-    scan.files[str(path)] = file_stamp(str(path))
+    scan.files[str(path)] = stamp
+    if normal_name(folder.name.partition("-")[0]) not in BUILT_IN_DISTRIBUTIONS:
+        scan.files[record] = file_stamp(record)
     points = [point for point in _entry_points(text) if point[0] in ALL_GROUPS]
     if not points:
         return []
@@ -235,7 +244,7 @@ def _entry_points(text: str) -> Iterator[tuple[str, str, str]]:
             group = line[1:-1].strip()
         elif "=" in line and not line.startswith(("#", ";")):
             name, _, target = line.partition("=")
-            yield group, name.strip(), target.partition("[")[0].strip()
+            yield group, _spelt(name.strip()), target.partition("[")[0].strip()
 
 
 def _headers(path: Path) -> Iterator[tuple[str, str]]:
@@ -244,7 +253,12 @@ def _headers(path: Path) -> Iterator[tuple[str, str]]:
             return
         key, separator, value = line.partition(":")
         if separator:
-            yield key, value.strip()
+            yield key, _spelt(value.strip())
+
+
+def _spelt(text: str) -> str:
+    """Spell out what could steer a terminal: who is asked for trust reads what is there."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _contract_specifier(requirements: Iterable[str]) -> str:
@@ -275,7 +289,10 @@ def _editable_source(folder: Path) -> str:
 
 
 def _recorded(folder: Path) -> list[tuple[str, str]]:
-    """List path and digest of what a wheel brought, leaving out what installers add."""
+    """List path and digest of what a wheel brought, leaving out what installers add.
+
+    A digest that cannot be compared stays, so that its file counts as changed.
+    """
     try:
         lines = (folder / "RECORD").read_text("utf-8").splitlines()
     except FileNotFoundError:
@@ -285,7 +302,7 @@ def _recorded(folder: Path) -> list[tuple[str, str]]:
         path, digest, _ = [*line.rsplit(",", 2), "", ""][:3]
         is_added = path.endswith(".pyc") or path.startswith("..")
         is_added = is_added or (".dist-info/" in path and _is_by_installer(path))
-        if digest.startswith("sha256=") and not is_added:
+        if path and not is_added:
             found.append((path.strip('"'), digest))
     return sorted(found)
 
@@ -301,21 +318,26 @@ def _record_hash(folder: Path) -> str:
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
-def _digest(path: Path) -> str:
+def _is_as_recorded(path: Path, recorded: str) -> bool:
+    kind = recorded.partition("=")[0]
+    if kind not in _HASHES:
+        return False
     try:
         status = path.stat()
     except OSError:
-        return ""
-    return _digest_now(path, status.st_ctime_ns, status.st_mtime_ns, status.st_size)
+        return False
+    return recorded == _digest_now(
+        path, kind, status.st_ctime_ns, status.st_mtime_ns, status.st_size
+    )
 
 
 @lru_cache(maxsize=4096)
-def _digest_now(path: Path, *_: int) -> str:
+def _digest_now(path: Path, kind: str, *_: int) -> str:
     """Hash a file once for as long as its time stamps say that it is the same."""
     from base64 import urlsafe_b64encode
 
     try:
-        digest = hashlib.sha256(path.read_bytes()).digest()
+        digest = hashlib.new(kind, path.read_bytes()).digest()
     except OSError:
         return ""
-    return "sha256=" + urlsafe_b64encode(digest).rstrip(b"=").decode()
+    return f"{kind}=" + urlsafe_b64encode(digest).rstrip(b"=").decode()

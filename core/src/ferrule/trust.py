@@ -258,9 +258,15 @@ def _required_fault(item: str, standings: Sequence[Standing]) -> str:
                 f"upgrade {entry.distribution}"
             )
         is_beaten_namesake = state == "clash" and normal_name(name) != entry.distribution
-        if state != "active" and not (is_beaten_namesake and len(found) > 1):
+        if state != "active" and not (is_beaten_namesake and _has_holder(entry, found)):
             return f"the required {entry.label} cannot be used: it is {state}: {reason}"
     return ""
+
+
+def _has_holder(entry: Entry, standings: Sequence[Standing]) -> bool:
+    """Tell whether somebody else has the name of an entry, and is used."""
+    key = entry.group, entry.name
+    return any((s.entry.group, s.entry.name) == key and s.state == "active" for s in standings)
 
 
 def _texts(table: Mapping[str, object], key: str) -> Sequence[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 from types import SimpleNamespace
 
@@ -97,6 +99,51 @@ def test_r08_a_file_edited_or_added_beside_approved_code_is_a_change(site, trust
     assert "edited after installation: acme_p/__init__.py" in standing(site).reason
     with pytest.raises(FerruleError, match="approved is what was installed"):
         trust("p", "--yes")
+
+
+def test_r08_a_file_edited_together_with_the_record_of_it_is_a_change(site, trust):
+    info = site.add_hooks("guard", JUDGE)
+    trust("guard", "--yes")
+    standing(site)
+    edited = site.add(
+        "acme-guard", {}, {"acme_hooks_guard.py": "x = 2\n"}, folder=site.root / "new"
+    )
+
+    (site.folder / "acme_hooks_guard.py").write_text("x = 2\n")
+    (info / "RECORD").write_text((edited / "RECORD").read_text())
+
+    assert "contents differ in the same version" in standing(site).reason
+
+
+@pytest.mark.parametrize("digest", ["", "md5=x", None], ids=["none", "weak", "no record"])
+def test_r08_what_no_digest_stands_for_cannot_be_approved(site, trust, digest):
+    info = site.add_hooks("guard", JUDGE)
+    record = info / "RECORD"
+    if digest is None:
+        record.unlink()
+    else:
+        record.write_text(f"acme_hooks_guard.py,{digest},\n")
+    with pytest.raises(FerruleError, match="approved is what was installed"):
+        trust("guard", "--yes")
+
+
+def test_r08_a_longer_digest_is_compared_as_well(site, trust):
+    info = site.add_hooks("guard", JUDGE)
+    code = site.folder / "acme_hooks_guard.py"
+    digest = base64.urlsafe_b64encode(hashlib.sha512(code.read_bytes()).digest()).rstrip(b"=")
+    (info / "RECORD").write_text(f"{code.name},sha512={digest.decode()},\n")
+    trust("guard", "--yes")
+    assert standing(site).state == "active"
+    code.write_text("x = 1")
+    assert "edited after installation: acme_hooks_guard.py" in standing(site).reason
+
+
+def test_r09_a_publisher_cannot_write_between_the_lines(site, trust):
+    info = site.add_hooks("guard", JUDGE)
+    metadata = info / "METADATA"
+    forged = "Acme\x1b[2K\u202eYou approved it"
+    metadata.write_text(metadata.read_text("utf-8").replace("Acme Corp", forged), "utf-8")
+    assert r"by Acme\x1b[2K\u202eYou approved it, installed" in trust("guard", "--yes")
 
 
 @pytest.mark.parametrize(
@@ -218,6 +265,33 @@ def test_r06_a_listener_that_changed_leaves_no_gap(site, trust):
     manager = site.manager()
     assert standing(site).state == "untrusted"
     assert verdicts(manager) == {}
+
+
+def test_r06_a_guard_that_was_approved_without_a_look_at_its_hooks_leaves_a_gap(site, trust):
+    site.add_hooks("guard", JUDGE)
+    trust("guard", "--yes", config={"plugins": {"disabled": ["guard"]}})
+    site.add_hooks("guard", JUDGE, version="1.1")
+    (verdict,) = verdicts(site.manager()).values()
+    assert verdict.decision == "deny"
+
+
+@pytest.mark.parametrize(("source", "is_denied"), [(JUDGE, True), (LISTEN, False)])
+def test_r06_where_nobody_knows_what_was_approved_what_judges_leaves_a_gap(
+    site, trust, source, is_denied
+):
+    site.add_hooks("guard", source)
+    trust("guard", "--yes")
+    (site.root / "home" / "approved-plugins.json").write_text("{")
+    found = verdicts(site.manager())
+    assert [verdict.decision for verdict in found.values()] == ["deny"] * is_denied
+
+
+def test_r06_of_two_guards_of_one_name_each_denies(site):
+    add_declared_guard(site)
+    files = {"acme_zeta/__init__.py": JUDGE, "acme_zeta/ferrule.toml": "guards = true\n"}
+    site.add("zeta", {"ferrule.plugins:declared": "acme_zeta"}, files)
+    found = verdicts(site.manager({"plugins": {"allow": []}}))
+    assert sorted(found) == ["declared", "declared of zeta"]
 
 
 def add_declared_guard(site, source: str = JUDGE, **options):

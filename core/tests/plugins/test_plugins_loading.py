@@ -320,6 +320,11 @@ def test_r07_a_checkout_counts_when_it_is_named_for_the_run(site, tmp_path, tool
 def test_a_checkout_that_cannot_be_used_says_so(site, tmp_path):
     with pytest.raises(PluginError, match=r"--dev-plugin .*pyproject\.toml"):
         site.index(dev_plugins=(str(tmp_path / "nowhere"),))
+    odd = tmp_path / "pyproject.toml"
+    for text in ('[project]\nname = "acme"\nentry-points = 1\n', "project = 1\n"):
+        odd.write_text(text)
+        with pytest.raises(PluginError, match=r"--dev-plugin .* cannot be used"):
+            site.index(dev_plugins=(str(tmp_path),))
 
 
 def test_r08_a_file_edited_after_installation_and_a_new_version_are_shown_as_changes(site):
@@ -401,6 +406,26 @@ def test_metadata_that_cannot_be_read_hides_no_other_plugin(site):
     index = site.index()
     assert [entry.name for entry in index.all_entries()] == ["good"]
     assert "acme_broken" in index.problems[0]
+
+
+@pytest.mark.parametrize("text", ["[]", '{"dir_info": {"editable": true}}'])
+def test_a_damaged_record_of_where_a_plugin_came_from_hides_no_other_plugin(site, text):
+    site.add_hooks("good", "")
+    (site.add_hooks("broken", "") / "direct_url.json").write_text(text)
+    index = site.index()
+    assert [entry.name for entry in index.all_entries()] == ["good"]
+    assert "acme_broken" in index.problems[0]
+
+
+def test_a_plugin_that_is_being_installed_at_the_first_look_is_seen_at_the_next(site):
+    info = site.add_hooks("late", "")
+    contents = {name: (info / name).read_text() for name in ("entry_points.txt", "RECORD")}
+    for name in contents:
+        (info / name).unlink()
+    assert site.index().all_entries() == []
+    for name, text in contents.items():
+        (info / name).write_text(text)
+    assert [entry.name for entry in site.index().all_entries()] == ["late"]
 
 
 def test_the_cache_notices_a_plugin_that_comes_changes_or_goes(site):

@@ -29,6 +29,7 @@ def test_a_manifest_names_what_a_package_asks_for():
         ("[capabilities]\nports = [1]", "place: [capabilities]: 'ports' is not known there"),
         ('[capabilities]\nhosts = "a"', "place: capabilities.hosts must be a list of texts"),
         ("[capabilities]\nhosts = [1]", "place: capabilities.hosts must be a list of texts"),
+        ('[capabilities]\nhosts = ["a\\u001b[2K"]', "place: capabilities.hosts must be a list"),
         ('[capabilities]\nread = ["x"]', "a path begins with / or with ~/"),
     ],
 )

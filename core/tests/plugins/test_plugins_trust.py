@@ -52,6 +52,20 @@ def test_r05_a_required_plugin_that_cannot_be_relied_on_stops_the_run(site, requ
     assert fault is None or fault in faults[0]
 
 
+def test_r05_a_required_name_that_nobody_holds_stops_the_run(site):
+    for name in ("one", "two"):
+        points = {"ferrule.sandboxes:none": f"acme_{name}:Box"}
+        site.add(f"acme-{name}", points, {f"acme_{name}.py": DRIVER})
+    (fault,) = site.manager({"plugins": {"required": ["none"]}}).required_missing()
+    assert "it is clash" in fault
+
+
+@pytest.mark.parametrize("spelt", ["acme-guard", "Acme_Guard", "acme.guard"])
+def test_a_distribution_is_disabled_however_it_is_spelt(site, spelt):
+    site.add_hooks("guard", GUARD)
+    assert site.manager({"plugins": {"disabled": [spelt]}}).usable() == []
+
+
 def test_r06_what_an_untrusted_required_guard_would_have_judged_is_denied_and_announced(site):
     site.add_hooks("guard", GUARD)
     manager = site.manager({"plugins": {"required": ["guard"], "allow": []}})

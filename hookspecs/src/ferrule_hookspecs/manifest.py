@@ -91,12 +91,17 @@ def _capabilities(value: object, place: str) -> Capabilities:
 
 def _texts(key: str, value: object, place: str) -> tuple[str, ...]:
     items = cast("list[object]", value) if isinstance(value, list) else None
-    texts = tuple(item for item in items or () if isinstance(item, str) and item.strip())
+    texts = tuple(item for item in items or () if isinstance(item, str) and _is_legible(item))
     if items is None or len(texts) != len(items):
         raise PluginError(f"{place}: capabilities.{key} must be a list of texts")
     if key in ("read", "write") and not all(t.startswith(("/", "~/")) for t in texts):
         raise PluginError(f"{place}: capabilities.{key}: a path begins with / or with ~/")
     return texts
+
+
+def _is_legible(text: str) -> bool:
+    """Whether whoever is asked for trust reads what is there; no signs that steer a terminal."""
+    return bool(text.strip()) and text.isprintable()
 
 
 def _check_keys(table: Mapping[str, object], known: tuple[str, ...], place: str) -> None:
