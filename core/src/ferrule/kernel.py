@@ -16,6 +16,7 @@ from ferrule.runtime import LocalRuntime
 from ferrule.thread_service import ThreadService
 from ferrule.way_out import Origin, WayOut
 from ferrule_hookspecs.plugins import PluginContext
+from ferrule_hookspecs.slots import HOOK_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -253,15 +254,15 @@ class LocalKernel:
         context = PluginContext(
             self.home, config.values, environ=self.environ, runtime=self.runtime
         )
-        answers = await self.manager(config.values).hooks.gather(
-            "ferrule_rpc_methods", context=context
-        )
+        manager = self.manager(config.values)
+        answers = await manager.hooks.gather("ferrule_rpc_methods", context=context)
         methods: dict[str, RpcMethod] = {}
         for plugin, offered in answers:
+            entry = manager.entry(HOOK_GROUP, plugin)
             for method in cast("Sequence[RpcMethod]", offered):
                 if method.name in methods:
                     self._report(f"{plugin}: the method {method.name} is taken already; left out")
-                methods.setdefault(method.name, method)
+                methods.setdefault(method.name, manager.settings.held(entry, method))
         return list(methods.values())
 
     def _judges(self, config: Config, cwd: str) -> Detached:

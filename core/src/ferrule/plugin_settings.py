@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ferrule.entry import Entry
+    from ferrule.held_runtime import Hold
     from ferrule.settings_declaration import Declaration
     from ferrule.settings_model import SettingsModel
     from ferrule_hookspecs.host import Config
     from ferrule_hookspecs.plugins import PluginContext
+    from ferrule_hookspecs.serving import RpcMethod
 
 
 class PluginSettings:
@@ -68,16 +70,31 @@ class PluginSettings:
         """
         declaration = self._declared.get(entry.distribution)
         if context.runtime is not None and entry.distribution not in BUILT_IN_DISTRIBUTIONS:
-            from ferrule.held_runtime import HeldRuntime
+            from ferrule.held_runtime import held_runtime
 
-            table = declaration.path if declaration else None
-            context = context._replace(runtime=HeldRuntime(context.runtime, entry.label, table))
+            runtime = held_runtime(context.runtime, self._hold(entry))
+            context = context._replace(runtime=runtime)
         if declaration is None:
             return context
         own = self._of(entry.distribution)
         if context.settings:
             own = cast("Mapping[str, object]", freeze({**own, **context.settings}))
         return context._replace(settings=own)
+
+    def held(self, entry: Entry, method: RpcMethod) -> RpcMethod:
+        """Return an RPC method, with strangers held to their table in what they are called with."""
+        if entry.distribution in BUILT_IN_DISTRIBUTIONS:
+            return method
+        from ferrule.held_kernel import held_method
+
+        return held_method(method, self._hold(entry))
+
+    def _hold(self, entry: Entry) -> Hold:
+        from ferrule.held_runtime import Hold
+
+        declaration = self._declared.get(entry.distribution)
+        table = declaration.path if declaration else None
+        return Hold(f"{entry.distribution} {entry.version}", table)
 
     def _of(self, distribution: str) -> Mapping[str, object]:
         if distribution not in self._known:

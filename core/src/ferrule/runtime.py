@@ -11,17 +11,24 @@ from ferrule_hookspecs.host import ConfigRequest
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from ferrule.held_runtime import Hold
     from ferrule.kernel import LocalKernel
     from ferrule.processes import ProcessOwner
     from ferrule_hookspecs.host import ConfigEdit
+    from ferrule_hookspecs.plugins import Runtime
     from ferrule_hookspecs.sandbox import Launch
     from ferrule_hookspecs.tools import Process
 
 
 class LocalRuntime:
-    """The programs and background work of one kernel's plugins."""
+    """The programs and background work of one kernel's plugins.
+
+    Attributes:
+        held: The same, as each plugin that is held to its own table has it.
+    """
 
     def __init__(self, kernel: LocalKernel, report: Callable[[str], None]) -> None:
+        self.held: dict[Hold, Runtime] = {}
         self._kernel = kernel
         self._report = report
 
