@@ -9,6 +9,7 @@ A comment in front of a block says what it is where its language does not:
                               REASON (WORDS) leaves out the lines that begin with the words
     <!-- ends: N WORDS -->    the exit status of lines that begin with the words, where it is not 0
     <!-- first: COMMAND -->   run by the shell before the commands of a block
+    <!-- calls: TOOL JSON --> what the model does first on this page, in order of the marks
     <!-- file: PATH -->       the block is that file for the commands below it; `+PATH` adds to one
 """
 
@@ -51,7 +52,7 @@ _BLOCK = re.compile(
     r"(?P<marks>(?:<!--.*?-->\n+)*)^```(?P<language>\w*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-_MARK = re.compile(r"<!-- (as|then|excerpt|ends|file|first|not run): (.*?) -->")
+_MARK = re.compile(r"<!-- (as|calls|then|excerpt|ends|file|first|not run): (.*?) -->")
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         if wanted is None or unit not in ("block", "page"):
             continue
         found = [block for block in ALL if block.language in wanted and block.is_run]
+        if language == "python":
+            found = [block for block in found if not block.mark("file")]
         if language == "shell":
             shown = {block.page for block in found}
             found = [b for b in ALL if b in found or (b.page in shown and b.mark("file"))]

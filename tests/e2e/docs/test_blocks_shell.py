@@ -4,18 +4,22 @@ The model is scripted, and always says the same; outputs that are shown are comp
 for anything. Ferrule's home is `/home/you/.ferrule` in them, the project `/home/you/my-project`.
 """
 
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import tempfile
+import venv
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from ferrule_testkit.model_items import message
+from ferrule_testkit.model_items import function_call, message
 
 LIMIT_S = 300
 ROOT = Path(__file__).parents[3]
@@ -50,6 +54,12 @@ git commit -q -a -m third
 echo 'x = 1' >src/new.py
 echo my-project >.git/info/exclude
 ln -s . my-project  # pages begin with `cd my-project`, or are there already
+"""
+ADMIN = """
+from pathlib import Path
+if Path({folder!r}).is_dir():
+    from ferrule.host import LocalHost
+    LocalHost.admin = Path({folder!r})
 """
 PERSON = {
     f"GIT_{role}_{key}": value
@@ -152,26 +162,59 @@ def faults_of(block, folder, names):
             yield f"{block.place}: {command} said: {text}"
 
 
+def twin_of_ours(folder):
+    """Make an environment with all that ours has, in which pages may install."""
+    venv.create(folder, symlinks=True)
+    site, ours = (
+        Path(sysconfig.get_path("purelib", "venv", {"base": base}))
+        for base in (str(folder), sys.prefix)
+    )
+    for path in ours.glob("*.dist-info"):
+        shutil.copytree(path, site / path.name)
+    for path in ours.glob("*.pth"):
+        (site / path.name).symlink_to(path)
+    (site / "sitecustomize.py").write_text(ADMIN.format(folder=str(folder / "etc")))
+    (site / "ours.pth").write_text(f"{ours}\n")
+    for name in ("ferrule", "pytest"):
+        program = folder / "bin" / name
+        program.write_text(f'#!/bin/sh\nexec "{folder}/bin/python" -m {name} "$@"\n')
+        program.chmod(0o755)
+
+
 @pytest.fixture
-def environ(ferrule_home, socket_folder):
+def environ(ferrule_home, socket_folder, tmp_path):
     """The environment of a person whose home has a short path, as sockets need it."""
-    beside_python = Path(sys.executable).parent
+    twin_of_ours(tmp_path / "environment")
+    path = f"{tmp_path}/environment/bin{os.pathsep}{os.environ['PATH']}"
+    inherited = {k: v for k, v in os.environ.items() if k != "VIRTUAL_ENV" and "PYTEST" not in k}
     with tempfile.TemporaryDirectory(prefix="docs-") as home:
         yield {
-            **os.environ,
+            **inherited,
             **ferrule_home.environ,
-            "PATH": f"{beside_python}{os.pathsep}{os.environ['PATH']}",
+            "PATH": path,
             "HOME": home,
+            "UV_OFFLINE": "1",
             "ROOT": str(ROOT),
+            "ADMIN": str(tmp_path / "environment" / "etc"),  # /etc/ferrule of the pages
             "SOCKETS": str(socket_folder),
         }
+
+
+def script_of_the_model(page):
+    """What the model says while the page is run."""
+    marks = [mark for block in page for mark in block.all_marks("calls")]
+    script = []
+    for number, (name, _, arguments) in enumerate(mark.partition(" ") for mark in marks):
+        call = function_call(name, json.loads(arguments), call_id=f"call_{number}")
+        script += [[call], [message(SAYS)]]
+    return script + [[message(SAYS)]] * 60
 
 
 @pytest.mark.timeout(600)
 def test_the_commands_of_a_page_work(
     shell_page, ferrule_home, model_server, project, environ, tmp_path
 ):
-    model_server.play([[message(SAYS)]] * 60)
+    model_server.play(script_of_the_model(shell_page))
     outputs = tmp_path / "outputs"
     outputs.mkdir()
     script = "\n".join(script_of(block, outputs) for block in shell_page)
@@ -183,6 +226,10 @@ def test_the_commands_of_a_page_work(
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(shell.pid, signal.SIGKILL)
-    names = {ferrule_home.path: "/home/you/.ferrule", project: "/home/you/my-project"}
+    names = {
+        environ["ADMIN"]: "/etc/ferrule",
+        ferrule_home.path: "/home/you/.ferrule",
+        project: "/home/you/my-project",
+    }
     faults = [fault for block in shell_page for fault in faults_of(block, outputs, names)]
     assert not faults, "\n".join(faults)
