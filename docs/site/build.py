@@ -60,6 +60,9 @@ def lay_out(stage: Path) -> None:
     """Copy the pages, with the navigation added, into the folder Sphinx reads."""
     shutil.copy(Path(__file__).with_name("conf.py"), stage)
     known = set(pages())
+    for picture in sorted((ROOT / "docs").glob("*.svg")):
+        (stage / "docs").mkdir(exist_ok=True)
+        shutil.copy(picture, stage / "docs")
     for page in sorted(known):
         target = stage / page
         target.parent.mkdir(parents=True, exist_ok=True)
