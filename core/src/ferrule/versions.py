@@ -1,7 +1,8 @@
 """Versions and version specifiers, as far as plugins need them.
 
-A subset of the packaging standard: release numbers with an optional pre-release, and the operators
-that appear in `Requires-Dist`. What is not understood raises, so that a caller fails closed.
+A subset of the packaging standard: release numbers with an optional pre-release or post-release,
+and the operators that appear in `Requires-Dist`. What is not understood, as epochs, raises, so that
+a caller fails closed.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import re
 from typing import Final
 
 _VERSION: Final = re.compile(
-    r"v?(?:\d+!)?(?P<release>\d+(?:\.\d+)*)"
+    r"v?(?P<release>\d+(?:\.\d+)*)"
     r"(?:[-_.]?(?P<pre>a|b|c|rc|alpha|beta|pre|preview|dev)[-_.]?(?P<number>\d*))?"
-    r"(?:[-_.]?(?:post|rev|r)\d*)?(?:[-_.]?dev\d*)?(?:\+[a-z0-9.]+)?",
+    r"(?:[-_.]?(?:post|rev|r)[-_.]?(?P<post>\d*))?(?:[-_.]?dev\d*)?(?:\+[a-z0-9.]+)?",
     re.IGNORECASE,
 )
 _STEPS: Final = ("dev", "a", "b", "rc")
@@ -22,7 +23,7 @@ _CLAUSE: Final = re.compile(r"(~=|===|==|!=|>=|<=|>|<)\s*([^\s,]+)")
 _REQUIREMENT: Final = re.compile(r"\s*(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\s*(?P<rest>.*)")
 
 Version = tuple[tuple[int, ...], tuple[int, int]]
-"""The numbers, and how far the version is from a pre-release to the final one."""
+"""The numbers, and how far the version is from a pre-release to the final one and beyond."""
 
 
 def normal_name(name: str) -> str:
@@ -43,7 +44,8 @@ def parse(text: str) -> Version:
     while len(numbers) > 1 and numbers[-1] == 0:
         numbers.pop()
     if match["pre"] is None:
-        return tuple(numbers), _FINAL
+        post = match["post"]
+        return tuple(numbers), _FINAL if post is None else (_FINAL[0], 1 + int(post or 0))
     word = match["pre"].lower()
     return tuple(numbers), (_STEPS.index(_SPELLINGS.get(word, word)), int(match["number"] or 0))
 
@@ -90,7 +92,7 @@ def _fits(version: str, clause: str) -> bool:
         "!=": left != right,
         ">=": left >= right,
         "<=": left <= right,
-        ">": left > right,
+        ">": left > right and not _follows(left, right),
         "<": left < right and not _leads_to(left, right),
     }[operator]
 
@@ -98,6 +100,11 @@ def _fits(version: str, clause: str) -> bool:
 def _leads_to(version: Version, final: Version) -> bool:
     """Tell whether a version is a pre-release of a final one: `<2` leaves 2.0rc1 out."""
     return version[0] == final[0] and version[1] != _FINAL and final[1] == _FINAL
+
+
+def _follows(version: Version, final: Version) -> bool:
+    """Tell whether a version is a post-release of a final one: `>1` leaves 1.post1 out."""
+    return version[0] == final[0] and final[1] == _FINAL
 
 
 def _has_prefix(version: str, prefix: str) -> bool:

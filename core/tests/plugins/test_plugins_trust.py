@@ -227,6 +227,11 @@ def test_r12_order_is_read_from_the_module(site):
         ("2.0rc1", ">=2.0", False),
         ("2.0", ">2.0rc1", True),
         ("10.0", ">9", True),
+        ("1.0.post1", "==1.0", False),
+        ("1.0.post1", ">1.0", False),
+        ("1.0.post2", ">1.0.post1", True),
+        ("1.0.post1", ">=1.0,<1.1", True),
+        ("1.0+local", "==1.0", True),
     ],
 )
 def test_versions_compare_as_the_packaging_standard_says(version, specifier, fits):
@@ -234,7 +239,8 @@ def test_versions_compare_as_the_packaging_standard_says(version, specifier, fit
 
 
 @pytest.mark.parametrize(
-    ("version", "specifier"), [("one", ">=1"), ("1", "latest"), ("1", "~=1"), ("1", ">=")]
+    ("version", "specifier"),
+    [("one", ">=1"), ("1", "latest"), ("1", "~=1"), ("1", ">="), ("1!1.0", "<2"), ("1", ">=0!1")],
 )
 def test_a_version_that_cannot_be_read_raises(version, specifier):
     with pytest.raises(ValueError, match=r"version|numbers"):
