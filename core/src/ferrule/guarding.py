@@ -56,14 +56,14 @@ def absent_guards(standings: Sequence[Standing], governance: Governance) -> dict
 
 
 def is_guard(entry: Entry) -> bool:
-    """Tell whether a hook module guards, as far as anything is known without importing it."""
+    """Tell whether an entry guards, as far as anything is known without importing it."""
     if entry.manifest.guards or entry.manifest_fault:
         return True
     approval = entry.approval
     if approval is None or entry.distribution in BUILT_IN_DISTRIBUTIONS:
         return False
     hooks = approval.hooks or entry.hooks
-    is_unknown = not hooks and entry.probe is None
+    is_unknown = entry.group == HOOK_GROUP and not hooks and entry.probe is None
     return approval.guards or is_unknown or bool(_judging(hooks))
 
 

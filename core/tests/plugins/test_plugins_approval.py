@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from ferrule.approval_record import record_approval
 from ferrule.commands import plugin_decisions, plugins
+from ferrule.guarding import is_guard
 from ferrule.host import LocalHost
 from ferrule_hookspecs.errors import FerruleError
 
@@ -284,6 +285,16 @@ def test_r06_where_nobody_knows_what_was_approved_what_judges_leaves_a_gap(
     (site.root / "home" / "approved-plugins.json").write_text("{")
     found = verdicts(site.manager())
     assert [verdict.decision for verdict in found.values()] == ["deny"] * is_denied
+
+
+def test_r06_a_tool_that_was_never_looked_at_guards_nothing(site, tool_source):
+    points = {"ferrule.tools:ticket": "acme_ticket:Ticket"}
+    site.add("acme-ticket", points, {"acme_ticket.py": tool_source("ticket")})
+    (entry,) = site.index().all_entries()
+    record_approval(entry, (), "2026-01-01", site.environ)
+    (entry,) = site.index().all_entries()
+    assert entry.approval
+    assert not is_guard(entry)
 
 
 def test_r06_of_two_guards_of_one_name_each_denies(site):
