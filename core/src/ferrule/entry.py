@@ -119,6 +119,11 @@ class Entry(NamedTuple):
     requires_python: str = ""
 
     @property
+    def key(self) -> tuple[str, str, str]:
+        """Group, name and distribution."""
+        return self.group, self.name, self.distribution
+
+    @property
     def ok(self) -> bool | None:
         """Whether the probe found it usable; None before the probe."""
         return None if self.probe is None else self.probe.ok

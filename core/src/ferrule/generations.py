@@ -16,6 +16,7 @@ import anyio
 import anyio.to_thread
 
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
+from ferrule.entry import Approval
 from ferrule.manager import PluginManager
 from ferrule.recent import Recent
 from ferrule.trust import governance_of, judge
@@ -28,12 +29,13 @@ if TYPE_CHECKING:
     from ferrule.entry import Entry
     from ferrule.host import LocalHost
     from ferrule.index import Index
+    from ferrule.trust import State
     from ferrule.watched import Watched
 
 _KEPT: Final = 32
 _CARRIED: Final = 8
 """For how many configurations the next generation is made ready before it is asked for."""
-_SWITCHED_OFF: Final = frozenset({"disabled", "blocked", "untrusted"})
+_SWITCHED_OFF: Final = frozenset({"disabled", "blocked"})
 
 
 class Generations:
@@ -55,7 +57,7 @@ class Generations:
         self._told: set[str] = set()
         self._told_before: frozenset[str] = frozenset()
         self._waiting: list[str] = []
-        self._off: Sequence[str] = ()
+        self._barred: Mapping[tuple[str, str, str], Entry] = {}
         self._lock = anyio.Lock()  # one renewal at a time; who comes second finds it done
 
     def manager(self, values: Mapping[str, object]) -> PluginManager:
@@ -107,7 +109,7 @@ class Generations:
             return
         managers: Recent[Mapping[str, object], PluginManager] = Recent(_KEPT)
         for values, _ in self._managers.pairs()[-_CARRIED:]:
-            made = partial(PluginManager, index, values, report=self._report, disabled=self._off)
+            made = partial(PluginManager, index, values, report=self._report, barred=self._barred)
             managers.get(values, made)
         self.host.index, self._managers = index, managers
         gc.unfreeze()  # what was frozen at the start may be garbage from now on
@@ -121,9 +123,14 @@ class Generations:
             self._coming = watched_by(old, self.host.environ, is_new=False)
             self._report(f"plugins stay as they are: {error}")
             return None
-        self._coming = watched_by(new, self.host.environ)
         before, after = _grouped(old.all_entries()), _grouped(new.all_entries())
         changed = [name for name in {**before, **after} if _differs(before, after, name)]
+        try:
+            self._barred = self._not_allowed(new, changed)
+        except ConfigError as error:  # nobody knows what may be imported: looked at again later
+            self._report(f"plugins stay as they are: {error}")
+            return None
+        self._coming = watched_by(new, self.host.environ)
         held = {name for name in changed if name in before and name in BUILT_IN_DISTRIBUTIONS}
         self._name_upgrades(old, new)
         theirs = [name for name in changed if name not in held]
@@ -144,37 +151,37 @@ class Generations:
         """Probe what may be used somewhere; returns the faults and what is usable of each."""
         broken: dict[str, str] = {}
         active: dict[str, dict[tuple[str, str, str], Entry]] = {}
-        self._off = [*self._barred(new, known)]
         for values, manager in self._managers.pairs():
-            was_used = {_key(entry) for entry in manager.usable()}
-            trial = PluginManager(new, values, report=_unheard, disabled=self._off)
+            was_used = {entry.key for entry in manager.usable()}
+            trial = PluginManager(new, values, report=_unheard, barred=self._barred)
             for entry, state, reason in trial.standings:
                 name = entry.distribution
                 if name not in known:
                     continue
                 if state == "active":
-                    active.setdefault(name, {})[_key(entry)] = entry
-                elif state == "broken" and any(_key(each) in was_used for each in known[name]):
+                    active.setdefault(name, {})[entry.key] = entry
+                elif state == "broken" and any(each.key in was_used for each in known[name]):
                     broken.setdefault(name, reason)
         return broken, {name: list(entries.values()) for name, entries in active.items()}
 
-    def _barred(self, new: Index, changed: Collection[str]) -> Sequence[str]:
-        """Name what changed and was switched off by now, though sessions may not know it yet."""
+    def _not_allowed(
+        self, new: Index, changed: Collection[str]
+    ) -> Mapping[tuple[str, str, str], Entry]:
+        """Mark what changed and is not allowed by now, though sessions may not know it yet.
+
+        Raises:
+            ConfigError: The rules cannot be obeyed.
+        """
         from ferrule.config.load import load_plugin_rules
 
-        entries = new.all_entries()
-        try:
-            rules = load_plugin_rules(self.host.home, self.host.admin)
-            judged = judge(
-                entries,
-                governance_of({"plugins": rules}),
-                contract_version=self.host.index.contract_version,
-            )
-        except ConfigError:  # nobody knows: nothing new is imported until it can be read
-            off = entries
-        else:
-            off = [standing.entry for standing in judged if standing.state in _SWITCHED_OFF]
-        return [f"{each.group}:{each.name}" for each in off if each.distribution in changed]
+        rules = governance_of({"plugins": load_plugin_rules(self.host.home, self.host.admin)})
+        entries = [entry for entry in new.all_entries() if entry.distribution in changed]
+        judged = judge(entries, rules, contract_version=self.host.index.contract_version)
+        return {
+            entry.key: _marked(entry, state, reason)
+            for entry, state, reason in judged
+            if state in _SWITCHED_OFF or state == "untrusted"
+        }
 
     def _fault(
         self,
@@ -248,8 +255,14 @@ def _unheard(fault: str) -> None:
     """Whatever is wrong is told by the manager that is used afterwards."""
 
 
-def _key(entry: Entry) -> tuple[str, str, str]:
-    return entry.group, entry.name, entry.distribution
+def _marked(entry: Entry, state: State, reason: str) -> Entry:
+    """Have an entry be judged in the same way whatever a session's configuration says.
+
+    What was only not approved stays a gap where it guards; what was switched off is none.
+    """
+    if state in _SWITCHED_OFF:
+        return entry._replace(off=entry.off or "the configuration")
+    return entry._replace(approval=(entry.approval or Approval())._replace(fault=reason))
 
 
 def _grouped(entries: Iterable[Entry]) -> dict[str, list[Entry]]:

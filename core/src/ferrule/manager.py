@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
-from ferrule.catalog import BUILT_IN_DISTRIBUTIONS, distribution_of
+from ferrule.catalog import distribution_of
 from ferrule.dispatcher import Dispatcher
 from ferrule.editions import load_entry
 from ferrule.guarding import absent_guards
-from ferrule.index import Index, is_named
 from ferrule.isolation.choice import is_isolated, vain_choices
 from ferrule.plugin_settings import PluginSettings
 from ferrule.survey import survey
@@ -27,6 +27,7 @@ from ferrule_hookspecs.slots import HOOK_GROUP, TOOL_GROUP
 
 if TYPE_CHECKING:
     from ferrule.entry import Entry
+    from ferrule.index import Index
     from ferrule.trust import Standing
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.tools import Tool
@@ -46,8 +47,7 @@ class PluginManager:
         config_values: Mapping[str, object],
         *,
         report: Callable[[str], None],
-        safe_mode: bool = False,
-        disabled: Sequence[str] = (),
+        barred: Mapping[tuple[str, str, str], Entry] = MappingProxyType({}),
     ) -> None:
         """Judge every entry, probe what may be used and was not probed yet, and say what fails.
 
@@ -55,8 +55,7 @@ class PluginManager:
             index: What is installed.
             config_values: The effective configuration.
             report: Told each fault once, in a sentence.
-            safe_mode: Use our own plugins only.
-            disabled: Plugins switched off for this run.
+            barred: Entries that count in the place of the index's, by their keys.
 
         Raises:
             ConfigError: The table `plugins` cannot be obeyed.
@@ -65,10 +64,7 @@ class PluginManager:
         self._values = config_values
         self._loaded: dict[tuple[str, str], object] = {}
         self._governance = governance_of(config_values)
-        entries = [
-            entry._replace(off=entry.off or _why_off(entry, safe_mode, disabled))
-            for entry in index.all_entries()
-        ]
+        entries = [barred.get(entry.key, entry) for entry in index.all_entries()]
         self.standings: Sequence[Standing] = survey(index, config_values, entries)
         self._active = {
             (s.entry.group, s.entry.name): s.entry for s in self.standings if s.state == "active"
@@ -255,12 +251,6 @@ class PluginManager:
         elif close:
             text += f"; did you mean {close[0]!r}?"
         return f"{text} (installed: {', '.join(names) or 'none'})"
-
-
-def _why_off(entry: Entry, safe_mode: bool, disabled: Sequence[str]) -> str:
-    if safe_mode and entry.distribution not in BUILT_IN_DISTRIBUTIONS:
-        return "safe mode"
-    return "--no-plugin" if is_named(entry, disabled) else ""
 
 
 def _tool_rank(name: str) -> tuple[int, str]:

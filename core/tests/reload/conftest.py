@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import shutil
 import sys
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ferrule import editions
+from ferrule.approval_record import record_approval
 from ferrule.host import LocalHost
 from ferrule.index import build_index
 
@@ -77,12 +80,18 @@ class Site:
         self.remove()
         info = self.folder / f"acme_reload-{version}.dist-info"
         info.mkdir(parents=True)
-        (self.folder / "acme_reload.py").write_text(
-            GUARD.format(reason=reason).replace("ticket", "note")
-        )
+        text = GUARD.format(reason=reason).replace("ticket", "note")
+        (self.folder / "acme_reload.py").write_text(text)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=")
         (info / "METADATA").write_text(f"Name: acme-reload\nVersion: {version}\n\n")
         (info / "entry_points.txt").write_text("[ferrule.plugins]\nacme_guard = acme_reload\n")
-        (info / "RECORD").write_text("acme_reload.py,,\n")
+        (info / "RECORD").write_text(f"acme_reload.py,sha256={digest.decode()},\n")
+
+    def approve(self, host: LocalHost) -> None:
+        """Approve what is there, which judges."""
+        for entry in host.read_index().all_entries():
+            if entry.distribution == "acme-reload":
+                record_approval(entry, ["ferrule_tool_before"], "2026-01-01", host.environ)
 
     def remove(self) -> None:
         for path in self.folder.glob("*"):

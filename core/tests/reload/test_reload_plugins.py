@@ -239,6 +239,36 @@ def test_a_version_that_is_not_allowed_is_not_imported_and_its_guard_refuses(ben
     assert "by two" not in second
 
 
+def test_a_guard_that_changed_since_it_was_approved_refuses(bench, stage, site):
+    site.install("1.0", "by one")
+    site.approve(bench.host)
+
+    first, second = note(bench, stage, lambda: site.install("2.0", "by two"))
+
+    assert "by one" in first
+    assert "guards and cannot be used: changed since you approved it" in second
+    assert "by two" not in second
+
+
+def test_a_guard_that_changes_while_no_rule_can_be_read_goes_on_judging(bench, stage, site):
+    site.install("1.0", "by one")
+    site.approve(bench.host)
+
+    def upgrade():
+        bench.set_key("plugins.disabled", '"a list is wanted"')
+        site.install("2.0", "by two")
+
+    def mend():
+        bench.set_key("plugins.disabled", "[]")
+        site.approve(bench.host)
+
+    answers = note(bench, stage, upgrade, lambda: None, mend)
+
+    reasons = ["by one", "by one", "by one", "by two"]
+    assert [reason in answer for reason, answer in zip(reasons, answers, strict=True)] == [True] * 4
+    assert sum("plugins stay as they are" in text for text in warnings(bench)) == 1
+
+
 def test_a_hook_that_keeps_something_of_a_session_is_told_of_the_change(bench, stage, checkout):
     source = """\
 from ferrule_hookspecs import hookimpl
