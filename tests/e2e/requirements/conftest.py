@@ -113,12 +113,25 @@ class Twin:
         for path in self.site.glob(f"{module}*"):
             shutil.rmtree(path)
 
+    def begin_with(self, source: str) -> None:
+        """Have every Python of the twin run some code first.
+
+        By no `sitecustomize`, which some systems have themselves; the name comes last, when what
+        is installed can be imported.
+        """
+        (self.site / "twin_begins.py").write_text(source)
+        (self.site / "twin_begins.pth").write_text("import twin_begins\n")
+
     def give_pip(self) -> None:
-        """Let `python -m pip` work, from the wheel that Python itself brings."""
+        """Let `python -m pip` work, from the wheel that Python itself or its system brings."""
         ensurepip = pytest.importorskip("ensurepip")
-        bundled = Path(ensurepip.__file__).parent / "_bundled"
-        (wheel,) = bundled.glob("pip-*.whl")
-        (self.site / "pip_of_python.pth").write_text(f"{wheel}\n")
+        folders = [Path(ensurepip.__file__).parent / "_bundled"]
+        if of_the_system := sysconfig.get_config_var("WHEEL_PKG_DIR"):
+            folders.append(Path(of_the_system))
+        wheels = [wheel for folder in folders for wheel in sorted(folder.glob("pip-*.whl"))]
+        if not wheels:
+            pytest.skip("this Python brings no pip")
+        (self.site / "pip_of_python.pth").write_text(f"{wheels[-1]}\n")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ def administered(twin, tmp_path):
     """Give the twin an administrator's `requirements.toml`; where it lies no variable says."""
     folder = tmp_path / "admin"
     folder.mkdir()
-    (twin.site / "sitecustomize.py").write_text(ADMIN.format(path=str(folder)))
+    twin.begin_with(ADMIN.format(path=str(folder)))
     return (folder / "requirements.toml").write_text
 
 

@@ -21,7 +21,7 @@ def test_r21_a_session_with_plugins_talks_to_its_model_and_to_nobody_else(
     twin, hooks_package, model_server, tmp_path
 ):
     path = tmp_path / "connections"
-    (twin.site / "sitecustomize.py").write_text(WATCH.format(path=str(path)))
+    twin.begin_with(WATCH.format(path=str(path)))
     twin.put(hooks_package("note", ""))
     wanted = '[[plugin]]\nname = "acme-missing"\nrequirement = "acme-missing"\n'
     (twin.home.path / "plugins.toml").write_text(wanted)
