@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from ferrule import __version__
-from ferrule_hookspecs.errors import FerruleError, InterruptedByUserError, PluginError
+from ferrule_hookspecs.errors import ConfigError, FerruleError, InterruptedByUserError, PluginError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, MutableMapping, Sequence
@@ -180,16 +180,25 @@ def _commands(index: Index, group: str) -> list[Entry]:
 
 
 def _judged(host: LocalHost, index: Index, entries: Sequence[Entry]) -> list[tuple[Entry, str]]:
-    """Pair commands with why they may not be used; those that may come first."""
-    from ferrule.config.load import load_plugin_rules
+    """Pair commands with why they may not be used; those that may come first.
+
+    With a user's file that cannot be read, those of others may not; ours read it again and say so.
+    """
+    from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
+    from ferrule.config.load import load_administered_plugin_rules, load_plugin_rules
     from ferrule.trust import governance_of, judge
 
-    governance = governance_of({"plugins": load_plugin_rules(host.home)})
-    standings = judge(entries, governance, contract_version=index.contract_version)
-    pairs = [
-        (standing.entry, "" if standing.state == "active" else standing.reason or standing.state)
-        for standing in standings
-    ]
+    fault = ""
+    try:
+        rules = load_plugin_rules(host.home, host.admin)
+    except ConfigError as error:
+        rules, fault = load_administered_plugin_rules(host.admin), str(error)
+    pairs: list[tuple[Entry, str]] = []
+    for entry, state, reason in judge(
+        entries, governance_of({"plugins": rules}), contract_version=index.contract_version
+    ):
+        unknown = "" if entry.distribution in BUILT_IN_DISTRIBUTIONS else fault
+        pairs.append((entry, unknown if state == "active" else reason or state))
     return sorted(pairs, key=lambda pair: pair[1])
 
 

@@ -11,8 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from ferrule.catalog import CATALOG
+from ferrule.cli import find_command, listed_commands
 from ferrule.commands import plugin_packages, plugins
-from ferrule_hookspecs.errors import ConfigError, FerruleError
+from ferrule.host import LocalHost
+from ferrule_hookspecs.errors import ConfigError, FerruleError, PluginError
 from ferrule_hookspecs.slots import ALL_GROUPS
 
 GUARD = "@hookimpl\ndef ferrule_tool_before(call):\n    return None\n"
@@ -83,6 +85,28 @@ def test_plugins_are_listed_even_where_the_configuration_cannot_be_read(site, mo
     result = CliRunner().invoke(plugins.app, ["list"], obj=host)
     assert "ferrule.plugins:guard  not probed  not loaded yet" in result.output
     assert "config.toml:3: not TOML" in result.output
+
+
+def test_r02_no_command_of_others_is_imported_while_nobody_knows_what_may_be(site, tmp_path):
+    site.add("acme-run", {"ferrule.commands:run": "acme_run:Run"}, {"acme_run.py": ""})
+    site.add("ferrule-login", {"ferrule.commands:login": "acme_login:Run"}, {"acme_login.py": ""})
+
+    class SiteHost(LocalHost):
+        admin = tmp_path / "admin"
+
+        def read_index(self):
+            return site.index()
+
+    home = site.root / "home"
+    home.mkdir()
+    host = SiteHost(home, site.environ)
+    assert find_command(host, "run").distribution == "acme-run"
+    (home / "config.toml").write_text("[plugins]\nrequire_trust = true\n[")
+    with pytest.raises(PluginError, match=r"is not used:.*config\.toml"):
+        find_command(host, "run")
+    assert find_command(host, "login").distribution == "ferrule-login"
+    assert [entry.name for entry in listed_commands(host)] == ["login"]
+    assert {entry.name: entry.probe is None for entry in site.index().all_entries()}["run"]
 
 
 def test_show_says_in_words_what_a_plugin_does(site, run):

@@ -109,12 +109,22 @@ def load_config(
 def load_plugin_rules(home: Path, admin: Path = ADMIN_FOLDER) -> Table:
     """Read only the table `plugins`: what decides whether a command's plugin may be imported.
 
-    A user's file that cannot be read is passed over here; the command reads it again and says so.
+    Raises:
+        ConfigError: A file cannot be read.
     """
-    try:
-        user = read_layer("user", home / "config.toml")
-    except ConfigError:
-        user = None
+    return _plugin_rules(read_layer("user", home / "config.toml"), admin)
+
+
+def load_administered_plugin_rules(admin: Path = ADMIN_FOLDER) -> Table:
+    """Do the same without the user's file.
+
+    Raises:
+        ConfigError: A file cannot be read.
+    """
+    return _plugin_rules(None, admin)
+
+
+def _plugin_rules(user: Layer | None, admin: Path) -> Table:
     layers = [
         default_layer(is_trusted=False),
         read_layer("system", admin / "config.toml"),
