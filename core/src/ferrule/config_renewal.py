@@ -70,6 +70,10 @@ class ConfigRenewal:
         merged = {key: value for key, value in changed.items() if value is not None}
         return Renewal(config, merged, keys)
 
+    def repeat(self) -> None:
+        """Read it again next time, as what was found could not be used yet."""
+        self._stamps = {}
+
     def _look(self) -> Mapping[str, str]:
         return {file: file_stamp(file) for file in self._files}
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _CLOSING_S: Final = 5.0
 _RELOAD: Final = "reload"
+_OVER: Final = "closed"
+"""What a plugin that is no longer used is told: it hears nothing more of the session."""
 
 
 class Change(NamedTuple):
@@ -89,13 +91,17 @@ class Reloading:
         renewal = await self._renewal.look(parts.context.config)
         values = parts.context.config if renewal is None else renewal.values
         after = self._generations.manager(values)
-        if after in (before, self._refused):
+        if after is before:
+            return
+        if after is self._refused:
+            self._renewal.repeat()
             return
         config = self._config if renewal is None else renewal.config
         keys = () if renewal is None else renewal.keys
         changes = self._changes(after, config, keys)
         if changes is None:
             self._refused = after
+            self._renewal.repeat()  # what does not fit now may, once plugins change again
             return
         self._manager, self._config = after, config
         parts.context = parts.context._replace(config=values)
@@ -147,10 +153,12 @@ class Reloading:
         if not changes:
             return []
         parts = self._parts
-        old_hooks = [c.before.name for c in changes if c.before and c.before.group == HOOK_GROUP]
-        await before.hooks.only(old_hooks).observe(
-            "ferrule_session_end", context=parts.context, reason=_RELOAD
-        )
+        for change in changes:
+            if change.before is not None and change.before.group == HOOK_GROUP:
+                reason = _OVER if change.after is None else _RELOAD
+                await before.hooks.only([change.before.name]).observe(
+                    "ferrule_session_end", context=parts.context, reason=reason
+                )
         part = after.only({change.key for change in changes})
         old: list[Closable] = []
         try:
@@ -158,6 +166,7 @@ class Reloading:
             old = self._replace_tools(made, [c.before for c in changes if c.before])
         except SessionRefusedError as error:  # such as a server that must be there
             parts.recorder.warning(f"tools stay as they were: {error}")
+            old = self._replace_tools({}, [c.before for c in changes if c.before and not c.after])
         if any("ferrule_recipes" in entry.hooks for change in changes for entry in change if entry):
             parts.recipes = await configured_recipes(after.hooks, parts.context)
         await part.hooks.observe("ferrule_session_start", context=parts.context, source=_RELOAD)

@@ -39,5 +39,8 @@ def _source_files(folder: str) -> Iterator[str]:
             if not entry.name.startswith((".", "__")):
                 yield from _source_files(entry.path)
         elif entry.name.endswith(".py") or entry.name == MANIFEST_NAME:
-            status = entry.stat()
+            try:
+                status = entry.stat()
+            except OSError:  # an editor's lock, which is a link to nothing, or gone by now
+                continue
             yield f"{entry.path}:{status.st_mtime_ns}:{status.st_size}"

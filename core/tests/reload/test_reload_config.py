@@ -62,6 +62,47 @@ def test_a_disabled_plugin_that_changes_is_not_imported(bench, stage, checkout, 
     assert not ran.exists()
 
 
+ENDS = """\
+from ferrule_hookspecs import hookimpl
+from kernel_plugins import stage
+@hookimpl
+def ferrule_session_end(context, reason):
+    stage.ran.append(reason)
+"""
+
+
+def test_a_plugin_that_is_switched_off_is_told_that_its_session_is_over(bench, stage, checkout):
+    checkout.declare(plugins="acme_hooks=acme_reload.hooks", tools="ticket=acme_reload.tool:Ticket")
+    checkout.write("hooks.py", ENDS)
+
+    talk(bench, stage, lambda: bench.set_key("plugins.disabled", '["acme-reload"]'))
+
+    assert stage.ran == ["closed"]
+
+
+REFUSES = """from ferrule_hookspecs import hookimpl
+from ferrule_hookspecs.errors import SessionRefusedError
+@hookimpl
+def ferrule_tools(context):
+    if {refuses}:
+        raise SessionRefusedError("there is no ticket office")
+"""
+
+
+def test_a_plugin_that_is_switched_off_goes_although_another_has_no_tools_to_offer(
+    bench, stage, checkout
+):
+    checkout.declare(plugins="acme_hooks=acme_reload.hooks", tools="ticket=acme_reload.tool:Ticket")
+    checkout.write("hooks.py", REFUSES.format(refuses=False))
+
+    def change():
+        bench.set_key("plugins.disabled", '["ticket"]')
+        checkout.write("hooks.py", REFUSES.format(refuses=True))
+
+    assert talk(bench, stage, change) == ["one", "unsupported call: ticket"]
+    assert any("there is no ticket office" in text for text in warnings(bench))
+
+
 def test_what_a_session_may_do_stays_as_it_was_opened(bench, stage, checkout):
     def widen():
         bench.set_key("sandbox_mode", '"danger-full-access"')
@@ -103,7 +144,7 @@ class Ticket(Tool):
     def __init__(self, context):
         self._word = context.settings.get("word")
     async def run(self, call, context):
-        return ToolResult(self._word)
+        return ToolResult(str(self._word))
 """
 
 
@@ -124,3 +165,22 @@ def test_a_plugin_s_own_table_counts_from_the_next_turn_on(bench, stage, checkou
 
     assert answers == ["none", "given", "given", "again"]
     assert any("word" in text and "go on as they were" in text for text in warnings(bench))
+
+
+def test_settings_that_do_not_fit_count_once_a_plugin_comes_that_they_fit(bench, stage, checkout):
+    checkout.write("settings.py", SETTINGS)
+    checkout.write("tool.py", TOOL)
+    checkout.declare(
+        settings="acme=acme_reload.settings:Settings", tools="ticket=acme_reload.tool:Ticket"
+    )
+
+    answers = talk(
+        bench,
+        stage,
+        lambda: bench.set_key("plugins.settings.acme.word", "7"),
+        lambda: None,
+        lambda: checkout.write("settings.py", SETTINGS.replace("str", "int | str")),
+    )
+
+    assert answers == ["none", "none", "none", "7"]
+    assert sum("go on as they were" in text for text in warnings(bench)) == 1

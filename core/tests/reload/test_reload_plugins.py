@@ -37,6 +37,12 @@ def test_an_edited_tool_answers_with_its_new_text_from_the_next_turn_on(bench, s
     assert warnings(bench) == ["acme-reload 1.0 has changed and was loaded anew"]
 
 
+def test_the_lock_of_an_editor_beside_a_file_disturbs_no_turn(bench, stage, checkout):
+    lock = checkout.package / ".#tool.py"
+
+    assert talk(bench, stage, lambda: lock.symlink_to("nobody@nowhere:1")) == ["one", "one"]
+
+
 def test_a_new_version_is_named(bench, stage, checkout):
     def upgrade():
         checkout.tool("two")
