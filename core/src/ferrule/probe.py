@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Final, cast
 
 from ferrule.entry import Entry, Probe
 from ferrule.environment import without_secrets
+from ferrule.patience import steps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +74,7 @@ def _run_child(
             except (ValueError, TypeError):
                 return done, len(done), "its import wrote among the answers of the probe"
     finally:
-        _end(process)
+        end_session(process)
     return done, None, ""
 
 
@@ -103,12 +104,14 @@ class _Lines:
 
     def next(self, limit_s: float) -> bytes | None:
         """Return the next line; None when the child ended or the deadline passed."""
-        try:
-            line = self._queue.get(timeout=limit_s)
-        except Empty:
-            return None
-        self.is_over = not line
-        return line or None
+        for step_s in steps(limit_s):
+            try:
+                line = self._queue.get(timeout=step_s)
+            except Empty:
+                continue
+            self.is_over = not line
+            return line or None
+        return None
 
     def _read(self, output: IO[bytes]) -> None:
         with output:
@@ -131,8 +134,8 @@ def _cause(process: subprocess.Popen[bytes], limit_s: float, *, is_over: bool) -
     return f"its import ended the interpreter (exit code {code})"
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill the child and everything an import may have started."""
+def end_session(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
+    """Kill a child that leads a session of its own, and everything it may have started."""
     try:
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule.environment import without_secrets
+from ferrule.patience import steps
+from ferrule.probe import end_session
 from ferrule.settings_model import Refusal, RefusedSettingsError, values_of
 from ferrule_hookspecs.errors import PluginError
 
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
     from ferrule.settings_model import SettingsModel
 
 LIMIT_S: Final = 15.0
+_LIFE_S: Final = 600
+"""How long a child may live at the most, where whoever started it was killed meanwhile."""
 _BOOT: Final = """
 import json, sys
 request = json.loads(sys.stdin.readline())
@@ -45,19 +51,7 @@ def values_apart(entry: Entry, table: Mapping[str, object]) -> dict[str, object]
         "table": dict(table),
     }
     try:
-        finished = subprocess.run(
-            [sys.executable, "-E", "-P", "-B", "-c", _BOOT],
-            env=without_secrets(os.environ),
-            input=json.dumps(request, default=str) + "\n",
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
-        said = cast("Mapping[str, object]", json.loads(finished.stdout))
-    except subprocess.TimeoutExpired:
-        raise PluginError(f"the check of its settings did not end within {LIMIT_S:g} s") from None
+        said = cast("Mapping[str, object]", json.loads(_asked(json.dumps(request, default=str))))
     except ValueError:
         raise PluginError("the check of its settings ended without an answer") from None
     if "fault" in said:
@@ -70,10 +64,35 @@ def values_apart(entry: Entry, table: Mapping[str, object]) -> dict[str, object]
     return cast("dict[str, object]", said["values"])
 
 
+def _asked(request: str) -> str:
+    """Return what the child writes; nothing of what it started is left."""
+    process = subprocess.Popen(
+        [sys.executable, "-E", "-P", "-B", "-c", _BOOT],
+        env=without_secrets(os.environ),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    given: str | None = request + "\n"
+    with process:
+        try:
+            for step_s in steps(LIMIT_S):
+                with suppress(subprocess.TimeoutExpired):
+                    return process.communicate(given, timeout=step_s)[0]
+                given = None
+        finally:
+            end_session(process)
+    raise PluginError(f"the check of its settings did not end within {LIMIT_S:g} s")
+
+
 def answer(request: Mapping[str, object]) -> None:
     """Do the child's part: write one line, and leave without running exit handlers."""
     from ferrule.loading import load_target
 
+    if hasattr(signal, "alarm"):
+        signal.alarm(_LIFE_S)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what the plugin prints is no answer
     target, roots, import_path = cast("tuple[str, list[str], str]", request["entry"])

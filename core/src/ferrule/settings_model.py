@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 
+from ferrule.patience import steps
 from ferrule_hookspecs.errors import PluginError
 
 if TYPE_CHECKING:
@@ -113,7 +114,10 @@ def values_in_time(model: SettingsModel, table: Mapping[str, object]) -> dict[st
 
     thread = Thread(target=look, name="settings", daemon=True)
     thread.start()
-    thread.join(LIMIT_S)
+    for step_s in steps(LIMIT_S):
+        thread.join(step_s)
+        if not thread.is_alive():
+            break
     if answers:
         return answers[0]
     if not faults:

@@ -121,9 +121,9 @@ def test_r03_an_import_that_hangs_is_given_up_and_the_others_are_probed(site):
     site.add_hooks("a_good", "")
     site.add_hooks("hangs", "import threading; threading.Event().wait()")
     site.add_hooks("z_good", "")
-    probes = probe_entries(site.index().entries("ferrule.plugins"), limit_s=1.5)
+    probes = probe_entries(site.index().entries("ferrule.plugins"), limit_s=4)
     assert [probe.ok for probe in probes] == [True, False, True]
-    assert probes[1].fault.startswith("its import did not end within 1.5 s")
+    assert probes[1].fault.startswith("its import did not end within 4 s")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="named pipes")

@@ -5,7 +5,10 @@ from itertools import permutations
 from ferrule_testkit.model_items import function_call, message
 
 JUDGE = """
+from ferrule_hookspecs.markers import patient
+
 @hookimpl
+@patient(120)
 def ferrule_tool_before(call):
     opinion = call.arguments["cmd"].split()[-1].split("-")[{place}]
     opinions = dict(

@@ -165,9 +165,11 @@ from pathlib import Path
 from ferrule_hookspecs import hookimpl
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.host import ConfigEdit
+from ferrule_hookspecs.markers import patient
 
 
 @hookimpl
+@patient(120)
 def ferrule_session_start(context):
     said = []
     for key, value in {
