@@ -13,6 +13,7 @@ from ferrule_testkit.processes import is_running
 
 _LATE_S: Final = 10.0
 _POLL_S: Final = 0.01
+_POLLS: Final = round(_LATE_S / _POLL_S)  # not by the clock: what stands still cannot end
 _DESCRIPTORS: Final = Path("/proc/self/fd")
 
 
@@ -34,18 +35,24 @@ class LeakWatch:
 
     def _left_threads(self) -> list[str]:
         came = [thread for thread in threading.enumerate() if thread not in self._threads]
-        deadline = time.monotonic() + _LATE_S
-        for thread in came:
-            thread.join(max(0.0, deadline - time.monotonic()))
-        return [f"the thread {thread.name!r}" for thread in came if thread.is_alive()]
+        for _ in range(_POLLS):
+            came = [thread for thread in came if thread.is_alive()]
+            if not came:
+                break
+            came[0].join(_POLL_S)
+        return [f"the thread {thread.name!r}" for thread in came]
 
     def _left_children(self) -> list[str]:
-        deadline = time.monotonic() + _LATE_S
-        while came := {pid for pid in _children() - self._children if is_running(pid)}:
-            if time.monotonic() > deadline:
+        came = self._running_children()
+        for _ in range(_POLLS):
+            if not came:
                 break
             time.sleep(_POLL_S)
+            came = self._running_children()
         return [f"the process {pid} ({_command_line(pid)})" for pid in sorted(came)]
+
+    def _running_children(self) -> set[int]:
+        return {pid for pid in _children() - self._children if is_running(pid)}
 
     def _left_descriptors(self) -> list[str]:
         if not set(_descriptors().items()) - set(self._descriptors.items()):

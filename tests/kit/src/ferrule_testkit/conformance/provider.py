@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import json
+import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast
 
@@ -28,7 +29,6 @@ from ferrule_testkit.conformance.starts import noted_starts
 from ferrule_testkit.conformance.suite import Conformance, drive, must
 from ferrule_testkit.model_items import function_call, message, reasoning
 from ferrule_testkit.provider_talk import Heard
-from ferrule_testkit.surroundings import free_port
 
 if TYPE_CHECKING:
     from ferrule_testkit.model_server import ScriptedModelServer
@@ -241,10 +241,12 @@ class ProviderConformance(Conformance):
     def test_a_server_that_is_not_there_is_named(self, there: PluginContext) -> None:
         if not self.speaks_to:
             pytest.skip("it has no server of the suite")
-        port = free_port()
-        table = {**there.settings, "base_url": f"http://127.0.0.1:{port}/v1"}
-        provider = self.make(there._replace(settings=table))
-        error = self._talk(provider, self._request(_user("hello"))).error
+        with socket.socket() as taken:  # and not served: nobody else can listen there meanwhile
+            taken.bind(("127.0.0.1", 0))
+            port = taken.getsockname()[1]
+            table = {**there.settings, "base_url": f"http://127.0.0.1:{port}/v1"}
+            provider = self.make(there._replace(settings=table))
+            error = self._talk(provider, self._request(_user("hello"))).error
         named = error is not None and str(port) in f"{error} {error.details or ''}"
         must(named, f"the error names the address: {error}", "errors.ProviderError")
 

@@ -87,8 +87,7 @@ class ReviewerConformance(Conformance):
     ) -> None:
         async def ask_all() -> None:
             for request in actions.requests(str(workspace)):
-                with anyio.fail_after(60):
-                    outcome = await self._asked(reviewer, request, self._context(workspace))
+                outcome = await self._asked(reviewer, request, self._context(workspace))
                 if outcome is not None:
                     check_outcome(outcome, request)
 

@@ -227,8 +227,8 @@ class SandboxConformance(Conformance):
     ) -> None:
         ours, theirs = os.pipe()
         os.set_inheritable(theirs, True)
-        try:
-            ended = self._run(backend, policy, f"echo leak >&{theirs}", workspace)
+        try:  # by bash: sh may know no number above 9
+            ended = self._run(backend, policy, f"exec bash -c 'echo leak >&{theirs}'", workspace)
         finally:
             os.close(theirs)
             with os.fdopen(ours, "rb") as file:
