@@ -1,6 +1,7 @@
 """What a manifest opens for the process of its tools, and what nobody opens."""
 
 import os
+import sys
 
 import pytest
 
@@ -28,9 +29,12 @@ def bounded(tmp_path):
         entry = Entry(
             "ferrule.tools", "t", "t:T", "acme", "1", "/x", roots=(str(site),), manifest=manifest
         )
-        return boundary_of(entry, PluginContext(home, config or {}, str(work), environ=environ))
+        # What lies in a temporary folder can be changed by commands, and the tests lie there.
+        own = {"exclude_slash_tmp": True, "exclude_tmpdir_env_var": True}
+        config = {"sandbox_workspace_write": own, **(config or {})}
+        return boundary_of(entry, PluginContext(home, config, str(work), environ=environ))
 
-    make.user, make.home, make.site = user, home, site
+    make.user, make.home, make.site, make.work = user, home, site, work
     return make
 
 
@@ -80,10 +84,25 @@ def test_folders_to_write_are_made_and_variables_given(bounded):
 
 
 @pytest.mark.parametrize(
-    "place", ["/", "~/", "~/.ssh", "~/.ssh/more", "~/.ferrule", "~/.ferrule/x", "SITE"]
+    "place",
+    [
+        "/",
+        "~/",
+        "~/.ssh",
+        "~/.ssh/more",
+        "~/.ferrule",
+        "~/.ferrule/x",
+        "SITE",
+        "SITE/ferrule",
+        "PREFIX/more",
+        "PATH/more",
+    ],
 )
-def test_a_folder_by_which_it_could_get_out_is_refused(bounded, place):
-    place = str(bounded.site) if place == "SITE" else place
+def test_a_folder_by_which_it_could_get_out_is_refused(bounded, monkeypatch, place):
+    folder = bounded.user / "checkout"
+    monkeypatch.setattr(sys, "path", [*sys.path, str(folder)])
+    for name, where in {"SITE": bounded.site, "PREFIX": sys.prefix, "PATH": folder}.items():
+        place = place.replace(name, str(where))
 
     with pytest.raises(PluginError, match="it asks to change"):
         bounded(write=[place])
@@ -94,3 +113,49 @@ def test_a_link_does_not_lead_to_what_is_refused(bounded):
 
     with pytest.raises(PluginError, match="it asks to change"):
         bounded(write=["~/harmless"])
+
+
+def test_a_link_in_a_folder_of_its_own_opens_no_credentials(bounded):
+    cache = bounded.user / ".cache" / "acme"
+    cache.mkdir(parents=True)
+    os.symlink(bounded.user / ".ssh", cache / "keys")
+    made = bounded(read=["~/.cache/acme/keys"], write=["~/.cache/acme"])
+
+    assert closed(made, bounded.user / ".ssh")
+    assert made.kept
+
+
+@pytest.mark.parametrize("holder", ["own", "workspace"])
+def test_a_link_that_it_may_have_made_moves_no_folder(bounded, holder):
+    own = bounded.user / ".cache" if holder == "own" else bounded.work
+    own.mkdir(exist_ok=True)
+    (bounded.user / "project").mkdir()
+    os.symlink(bounded.user / "project", own / "data")
+
+    with pytest.raises(PluginError, match="is a link that others than the user may have made"):
+        bounded(write=["~/.cache", str(own / "data")])
+
+
+def test_a_link_of_the_user_leads_where_it_leads(bounded):
+    (bounded.user / "disk").mkdir()
+    os.symlink(bounded.user / "disk", bounded.user / ".cache")
+
+    made = bounded(write=["~/.cache/acme", "~/.cache/acme/more"])
+
+    disk = bounded.user / "disk" / "acme"
+    assert [root.path for root in made.policy.writable_roots] == [str(disk)]
+
+
+def test_a_repository_that_a_folder_is_a_worktree_of_is_not_opened(bounded):
+    folder, git = bounded.user / "acme", bounded.user / "project" / ".git"
+    admin = git / "worktrees" / "acme"
+    for each in (folder, admin):
+        each.mkdir(parents=True)
+    (git / "HEAD").write_text("ref: refs/heads/main")
+    (admin / "commondir").write_text("../..")
+    (admin / "gitdir").write_text(str(folder / ".git"))
+    (folder / ".git").write_text(f"gitdir: {admin}")
+
+    made = bounded(write=["~/acme"])
+
+    assert [root.path for root in made.policy.writable_roots] == [str(folder)]

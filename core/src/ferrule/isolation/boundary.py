@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from ferrule.backend_choice import choose_backend
 from ferrule.config.tables import is_list, table_at, texts
+from ferrule.isolation.asked_paths import AskedPath, changeable_folders, is_code, resolved
 from ferrule.path_patterns import matching_paths
 from ferrule.policy import resolve_policy
 from ferrule.secret_places import secret_places
@@ -70,10 +70,18 @@ def boundary_of(entry: Entry, context: PluginContext) -> Boundary:
         home=context.home,
         config=context.config,
     )
-    policy, kept = _readable(policy, [_path(one, context) for one in asked.read], context)
-    folders = [_writable(path, policy, entry, context) for path in asked.write]
+    written = [resolved(path, context) for path in asked.write]
+    risky = changeable_folders(written, context) if asked.read or asked.write else []
+    policy, kept = _readable(
+        policy, [resolved(path, context) for path in asked.read], context, risky
+    )
+    folders = [_writable(path, policy, entry, context) for path in _stable(written, risky)]
     if folders:
-        roots = protected_roots(folders, (), context.home).roots
+        # One inside of another is open already; whoever may change that one could replace it.
+        outer = [one for one in folders if not any(is_inside(one, o) for o in folders if o != one)]
+        roots = protected_roots(list(dict.fromkeys(outer)), (), context.home).roots
+        # A repository elsewhere that one of them is a worktree of was not asked for.
+        roots = tuple(root for root in roots if root.path in outer)
         policy = policy._replace(mode="workspace-write", writable_roots=roots)
     names = [*_HARMLESS, *asked.environment]
     environ = {name: context.environ[name] for name in names if name in context.environ}
@@ -81,48 +89,57 @@ def boundary_of(entry: Entry, context: PluginContext) -> Boundary:
 
 
 def _readable(
-    policy: ResolvedPolicy, paths: Sequence[str], context: PluginContext
+    policy: ResolvedPolicy, paths: Sequence[AskedPath], context: PluginContext, risky: Sequence[str]
 ) -> tuple[ResolvedPolicy, tuple[str, ...]]:
     """Open the credentials that are asked for by their very name; what the user closed stays so."""
     own = os.path.realpath(context.home)
     usual = {p for p in secret_places(context.environ, context.home) if not is_inside(p, own)}
     closed = matching_paths(texts(context.config.get("sandbox_deny_read")), policy.cwd)
-    opened = usual.intersection(paths).difference(closed)
+    named = {path.place for path in paths if not path.leads_through(risky)}
+    opened = usual.intersection(named).difference(closed)
     denied = tuple(path for path in policy.deny_read if path not in opened)
     kept = tuple(
-        f"it asks to read {path}, which stays closed to every command"
+        f"it asks to read {path.place}, which stays closed to every command"
         for path in paths
-        if any(is_inside(path, place) for place in denied)
+        if any(is_inside(path.place, place) for place in denied)
     )
     return policy._replace(deny_read=denied), kept
 
 
-def _writable(written: str, policy: ResolvedPolicy, entry: Entry, context: PluginContext) -> str:
+def _stable(paths: Sequence[AskedPath], risky: Sequence[str]) -> Sequence[AskedPath]:
+    """Return folders that lie where they lay when the user approved of them.
+
+    Raises:
+        PluginError: One lies where a link leads that the plugin itself, or a command, may change.
+    """
+    for path in paths:
+        if link := path.leads_through(risky):
+            raise PluginError(
+                f"it asks to change {path.written}, but {link} is a link that others than the user"
+                " may have made"
+            )
+    return paths
+
+
+def _writable(path: AskedPath, policy: ResolvedPolicy, entry: Entry, context: PluginContext) -> str:
     """Return a folder that may be changed; one that is missing is made.
 
     Raises:
         PluginError: What runs outside of the sandbox, or what is secret, would be open to changes.
     """
-    path = _path(written, context)
+    written, place = path.written, path.place
     home = context.environ.get("HOME") or os.path.expanduser("~")
-    inside = [home, str(context.home), sys.prefix, sys.base_prefix, *entry.roots]
-    if any(is_inside(os.path.realpath(place), path) for place in inside):
+    holds = any(is_inside(os.path.realpath(one), place) for one in (home, str(context.home)))
+    if holds or is_code(place, entry, home):
         raise PluginError(f"it asks to change {written}, which would leave nothing confined")
     closed = [*policy.deny_read, os.path.realpath(context.home)]
-    if any(is_inside(path, place) for place in closed):
+    if any(is_inside(place, one) for one in closed):
         raise PluginError(f"it asks to change {written}, which no command may change")
     try:
-        os.makedirs(path, mode=0o700, exist_ok=True)
+        os.makedirs(place, mode=0o700, exist_ok=True)
     except OSError as error:
         raise PluginError(f"it asks to change {written}, which cannot be made: {error}") from None
-    return path
-
-
-def _path(written: str, context: PluginContext) -> str:
-    if written.startswith("~/"):
-        home = context.environ.get("HOME") or os.path.expanduser("~")
-        written = os.path.join(home, written[2:])
-    return os.path.realpath(written)
+    return place
 
 
 def sandbox_names(context: PluginContext) -> tuple[str, ...]:
