@@ -56,8 +56,11 @@ class Stranger:
 
 
 @pytest.fixture
-def stranger(tmp_path, bench, stage):
+def stranger(tmp_path, bench, stage, monkeypatch):
     """A stranger's tools to be installed; what was imported of them is forgotten afterwards."""
+    monkeypatch.setattr("ferrule.isolation.connection._ENDING_S", 120.0)  # machines may stall
+    monkeypatch.setattr("ferrule.isolation.guest._OPENING_S", 120.0)
+    monkeypatch.setattr("ferrule.isolation.tools._ANSWER_S", 120.0)
     path = list(sys.path)
     yield Stranger(tmp_path / "stranger", bench, stage)
     sys.path[:] = path

@@ -116,6 +116,26 @@ def test_noise_is_a_message_an_error_or_waits_for_more(noise):
         assert all(isinstance(found, dict) for found in FrameReader().feed(noise))
 
 
+@pytest.mark.parametrize(("depth", "is_taken"), [(100, True), (300, False)])
+def test_what_is_nested_too_deeply_to_be_recorded_is_refused(depth, is_taken):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    stream = encode({"value": value})
+
+    if is_taken:
+        assert FrameReader().feed(stream) == [{"value": value}]
+    else:
+        with pytest.raises(FrameError, match="nested too deeply"):
+            FrameReader().feed(stream)
+
+
+@pytest.mark.parametrize("part", [{}, {"type": "output_text", "text": "x"}, {"type": "input_text"}])
+def test_a_part_that_no_provider_takes_is_refused(part):
+    with pytest.raises(FrameError):
+        codec.read_result({"output": [part]})
+
+
 def test_what_is_too_large_is_not_sent():
     with pytest.raises(FrameError, match="16 MiB"):
         encode({"value": "x" * LIMIT})

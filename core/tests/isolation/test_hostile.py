@@ -18,6 +18,7 @@ MANIFEST = '[capabilities]\nenvironment = ["HOSTILE", "LEFT_BEHIND"]'
         ("hangs", "it did not answer `open` within 5 s"),
         ("lies", "the tool calls itself 'exec_command', not 'hostile'"),
         ("wrong", "it sent an unknown kind of schema"),
+        ("poses", "its schema calls it 'exec_command', not 'hostile'"),
     ],
 )
 def test_a_tool_that_cannot_be_had_is_left_out(stranger, bench, monkeypatch, deed, words):

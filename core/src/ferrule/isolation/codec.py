@@ -164,7 +164,7 @@ def read_result(value: object) -> ToolResult:
     """Read what a call gave."""
     given = table(value)
     output = given.get("output")
-    words = output if isinstance(output, str) else [table(part) for part in items(output)]
+    words = output if isinstance(output, str) else [_part(part) for part in items(output)]
     return ToolResult(
         cast("str | list[ContentPart]", words),
         flag(given.get("success", True)),
@@ -173,6 +173,20 @@ def read_result(value: object) -> ToolResult:
         read_denial(given.get("denial")),
         texts(given.get("found", [])),
     )
+
+
+def _part(value: object) -> Table:
+    """Read a part of what the model reads: a provider refuses a conversation with any other one."""
+    given = table(value)
+    match given.get("type"):
+        case "input_text":
+            text(given.get("text"))
+        case "input_image":
+            text(given.get("image_url"))
+            optional_text(given.get("detail"))
+        case _:
+            raise FrameError("it sent an unknown kind of output")
+    return given
 
 
 def read_item(value: object) -> ThreadItem | None:

@@ -6,6 +6,7 @@ answers nothing or asks too much ends it, and the calls in flight fail in words.
 
 from __future__ import annotations
 
+import math
 import signal
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -14,7 +15,7 @@ import anyio
 from ferrule.isolation.codec import number, table, text
 from ferrule.isolation.faults import fault_table, read_fault
 from ferrule.isolation.frames import FrameError, FrameReader, encode
-from ferrule_hookspecs.errors import FerruleError, PluginError
+from ferrule_hookspecs.errors import PluginError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,7 +76,7 @@ class Connection:
         self._process = process
         self._desk = desk
         self._waiting: dict[int, _Waiter] = {}
-        self._questions: dict[int, anyio.CancelScope] = {}
+        self._questions: dict[int, tuple[object, anyio.CancelScope]] = {}
         self._last_id = 0
         self._last_words = b""
         self._sending = anyio.Lock()  # a message is never in the middle of another one
@@ -91,11 +92,12 @@ class Connection:
         self._last_id += 1
         key, waiter = self._last_id, _Waiter(request)
         self._waiting[key] = waiter
+        if request.scene is not None:
+            self._desk.admit(request.scene)
         message: Message = {"call": key, "do": request.verb, "tool": request.tool}
         try:
             await self._send({**message, "with": dict(request.values)})
-            with anyio.fail_after(request.limit_s):
-                await waiter.answered.wait()
+            await _patiently(waiter.answered, request.limit_s)
         except TimeoutError:
             self.fail(f"it did not answer `{request.verb}` within {request.limit_s:g} s")
             raise self._failure() from None
@@ -104,6 +106,9 @@ class Connection:
             raise
         finally:
             self._waiting.pop(key, None)
+            for during, scope in self._questions.values():
+                if during == key:  # with the call ends what it was given
+                    scope.cancel()
         if waiter.error is not None:
             raise waiter.error
         return waiter.value
@@ -178,12 +183,13 @@ class Connection:
             key = number(message["ask"])
             if len(self._questions) >= _MOST_QUESTIONS or key in self._questions:
                 raise FrameError(f"it asks for more than {_MOST_QUESTIONS} things at once")
-            self._questions[key] = scope = anyio.CancelScope()
+            scope = anyio.CancelScope()
+            self._questions[key] = message.get("during"), scope
             group.start_soon(self._attend, key, scope, message)
         elif "forget" in message:
-            scope = self._questions.get(number(message["forget"]))
-            if scope is not None:
-                scope.cancel()
+            found = self._questions.get(number(message["forget"]))
+            if found is not None:
+                found[1].cancel()
         elif "tell" in message:
             self._listen(message)
         else:
@@ -194,7 +200,7 @@ class Connection:
             self._desk.hear(text(message["tell"]), table(message.get("with")))
         except FrameError:
             raise
-        except (OSError, ValueError, FerruleError) as error:
+        except Exception as error:  # noqa: BLE001 -- numbers no system call takes, whatever else
             raise FrameError(f"it told what cannot be: {error}") from None
 
     def _answer(self, message: Message) -> None:
@@ -249,6 +255,23 @@ class Connection:
         lines = self._last_words.decode(errors="replace").strip().splitlines()
         said = f'; its last words: "{lines[-1][:300]}"' if lines else ""
         return PluginError(f"its process was ended: {self.fault or 'the session ends'}{said}")
+
+
+async def _patiently(event: anyio.Event, limit_s: float | None) -> None:
+    """Wait for an event, in seconds in which this process ran: one that stood still is one.
+
+    Raises:
+        TimeoutError: It did not come.
+    """
+    if limit_s is None:
+        await event.wait()
+        return
+    for _ in range(math.ceil(limit_s)):
+        with anyio.move_on_after(1.0):
+            await event.wait()
+        if event.is_set():
+            return
+    raise TimeoutError
 
 
 def _ending(code: int) -> str:

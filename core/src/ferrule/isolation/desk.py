@@ -22,13 +22,14 @@ from ferrule.isolation.codec import (
     text,
 )
 from ferrule.isolation.frames import LIMIT, FrameError
+from ferrule.isolation.telling import read_event
 from ferrule_hookspecs.errors import ToolError
 from ferrule_hookspecs.tools import ToolContext
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from ferrule_hookspecs.events import Event, ServerRequest
+    from ferrule_hookspecs.events import ServerRequest
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.tools import Process, SandboxSession
 
@@ -40,10 +41,11 @@ _QUESTIONS: Final = ("item/tool/requestUserInput", "mcpServer/elicitation/reques
 
 
 class Scene(NamedTuple):
-    """What a call may use; without a context it is only looked at yet."""
+    """What a call may use; without a context it is only looked at yet, and without an id none."""
 
     sandbox: SandboxSession
     context: ToolContext | None = None
+    call_id: str = ""
 
 
 class Desk:
@@ -53,6 +55,8 @@ class Desk:
         """Take the session's context."""
         self._context = context
         self._processes: dict[int, Process] = {}
+        self._reading: set[tuple[int, str]] = set()
+        self._calls: set[str] = set()
         self._last_handle = 0
         self._warnings = 0
         self._verbs: dict[str, Callable[[Table, Scene], Awaitable[object]]] = {
@@ -66,6 +70,11 @@ class Desk:
             "context.environment": self._environment,
             "context.ask_client": self._ask_client,
         }
+
+    def admit(self, scene: Scene) -> None:
+        """Take the news of a call from now on, also after it has returned."""
+        if scene.call_id:
+            self._calls.add(scene.call_id)
 
     async def answer(self, verb: str, values: Table, scene: Scene | None) -> object:
         """Do what the process asks for.
@@ -110,17 +119,10 @@ class Desk:
         self._processes.clear()
 
     def _emit(self, values: Table) -> None:
-        """Tell clients of an item of this thread; the rest is not a tool's to tell."""
-        event = table(values.get("event"))
-        params = table(event.get("params"))
-        method = text(event.get("method"))
-        is_telling = method.startswith("item/") and not method.endswith("requestApproval")
-        if not is_telling and method != "turn/plan/updated":
-            raise FrameError(f"it told clients {method!r}, which is not a tool's to tell")
-        if params.get("threadId") != self._context.thread_id:
-            raise FrameError("it told clients something of another thread")
+        """Tell clients of a call of this process; the rest is not a tool's to tell."""
+        event = read_event(values.get("event"), self._context.thread_id, self._calls)
         try:
-            self._context.emit(cast("Event", dict(event)))
+            self._context.emit(event)
         except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
             raise FrameError(f"it told clients what is no event: {error!r}") from None
 
@@ -176,16 +178,24 @@ class Desk:
     async def _of_process(self, verb: str, values: Table) -> object:
         process = self._process(values)
         match verb:
-            case "read":
-                return plain(await process.read())
-            case "read_stderr":
-                return plain(await process.read_stderr())
+            case "read" | "read_stderr":
+                return await self._output_of(process, verb, number(values.get("handle")))
             case "write":
                 return await process.write(blob(values.get("data")))
             case "wait":
                 return await process.wait()
             case _:
                 raise FrameError(f"a command cannot {verb!r}")
+
+    async def _output_of(self, process: Process, verb: str, handle: int) -> object:
+        """Await output; a stream has one reader at a time, who gives up its descriptor alone."""
+        if (handle, verb) in self._reading:
+            raise ToolError("the output of the command is being read already")
+        self._reading.add((handle, verb))
+        try:
+            return plain(await (process.read() if verb == "read" else process.read_stderr()))
+        finally:
+            self._reading.discard((handle, verb))
 
     def _steer(self, verb: str, values: Table) -> None:
         process = self._process(values)

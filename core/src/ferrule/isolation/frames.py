@@ -7,13 +7,18 @@ too large, no JSON or no object ends the connection.
 from __future__ import annotations
 
 import json
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from ferrule_hookspecs.errors import PluginError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 LIMIT: Final = 16 * 1024 * 1024
 """Most bytes of one message."""
 _HEAD: Final = 4
+_DEPTH: Final = 200
+"""Deeper nesting may be more than a record can be written with."""
 
 Message = dict[str, object]
 
@@ -75,4 +80,22 @@ def _parsed(body: bytes) -> Message:
         raise FrameError("it sent what is no message") from None
     if not isinstance(message, dict):
         raise FrameError("it sent what is no message")
-    return cast("Message", message)
+    found = cast("Message", message)
+    if body.count(b"{") + body.count(b"[") > _DEPTH and _is_deep(found):
+        raise FrameError("it sent what is nested too deeply")
+    return found
+
+
+def _is_deep(value: object) -> bool:
+    level: list[object] = [value]
+    for _ in range(_DEPTH):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).values()
+    return cast("list[object]", value) if isinstance(value, list) else ()

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _STARTS: Final = 4
 _OPENING_S: Final = 30.0
+_CLOSING_S: Final = 5.0
 _BOOT: Final = """
 import json, sys
 sys.path[:] = json.loads(sys.argv.pop())
@@ -160,9 +161,12 @@ class Guest:
     async def close(self) -> None:
         """End the process and its sandbox."""
         self._starts = _STARTS
-        if self._connection is not None:
-            await self._connection.close()
-        await self._close_sandbox()
+        try:
+            if self._connection is not None:
+                await self._connection.close()
+        finally:  # also where whoever closes it was cancelled
+            with anyio.move_on_after(_CLOSING_S, shield=True):
+                await self._close_sandbox()
 
     @property
     def _runtime(self) -> LocalRuntime:

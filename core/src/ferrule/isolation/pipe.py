@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ferrule.isolation.frames import Message
 
 _READ_SIZE: Final = 256 * 1024
-_AT_ONCE_S: Final = 60.0
+_AT_ONCE_S: Final = 300.0
 
 
 class Question:
@@ -72,8 +72,9 @@ class Pipe:
         Raises:
             FrameError: It is too large.
         """
-        data = memoryview(encode(message) + self._farewells())
+        body = encode(message)
         with self._sending:
+            data = memoryview(body + self._farewells())
             while data:
                 data = data[os.write(self._sink, data) :]
 

@@ -24,7 +24,9 @@ from ferrule.isolation.codec import (
 )
 from ferrule.isolation.connection import Request
 from ferrule.isolation.desk import Scene
+from ferrule.isolation.frames import FrameError
 from ferrule.isolation.guest import Guest
+from ferrule.isolation.telling import own_item
 from ferrule.remote_tool import RemoteTool
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.tools import Requirement
@@ -129,6 +131,8 @@ class IsolatedTool(RemoteTool):
         super().__init__(context)
         self._guest = guest
         self._schema = read_schema(description.get("schema"))
+        if self._schema.name != name:
+            raise FrameError(f"its schema calls it {self._schema.name!r}, not {name!r}")
         self._overrides = {
             key: flag(value) for key, value in table(description.get("overrides")).items()
         }
@@ -159,7 +163,8 @@ class IsolatedTool(RemoteTool):
         """How the call is shown while it runs."""
         if not self._overrides.get("item"):
             return self.item(call, cwd)
-        return read_item(await self._ask("item", {"call": plain(call), "cwd": cwd}))
+        said = await self._ask("item", {"call": plain(call), "cwd": cwd})
+        return own_item(read_item(said), {call.call_id})
 
     async def required(self, call: ToolCall, sandbox: SandboxSession) -> Requirement:
         """What the call needs before it may run."""
@@ -176,9 +181,11 @@ class IsolatedTool(RemoteTool):
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
         """Have the tool do it."""
         values = {"call": plain(call), **_facts(context)}
-        scene = Scene(context.sandbox, context)
+        scene = Scene(context.sandbox, context, call.call_id)
         request = Request(self.name, "run", values, scene)
-        return read_result(await self._guest.ask(request))
+        result = read_result(await self._guest.ask(request))
+        own_item(result.item, {call.call_id})
+        return result
 
     async def aclose(self) -> None:
         """Have the tool end what it started, and its process with the last of its tools."""

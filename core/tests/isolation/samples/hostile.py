@@ -6,6 +6,7 @@ import sys
 import time
 
 from ferrule_hookspecs import Tool, ToolResult
+from ferrule_hookspecs.tools import FunctionSchema
 
 DEED = os.environ["HOSTILE"]
 if DEED == "raises":
@@ -41,5 +42,7 @@ class Hostile(Tool):
 
 if DEED == "lies":
     Hostile.name = "exec_command"
+if DEED == "poses":
+    Hostile.schema = lambda self: FunctionSchema("exec_command", "Runs a command.", {})
 if DEED == "wrong":
     Hostile.schema = lambda self: {"not": "a schema"}

@@ -1,0 +1,98 @@
+"""What a tool of a confined process may tell clients: of its own calls, in forms that are known.
+
+An item that is told is stored with the conversation, and what the user wrote is read back from
+there. So that nobody else's words are taken for the user's, the model's or a reviewer's, everything
+that is no news of a tool's own call is refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+from ferrule.isolation.codec import Table, items, number, optional_text, read_item, table, text
+from ferrule.isolation.frames import FrameError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from ferrule_hookspecs.events import Event
+    from ferrule_hookspecs.items import ThreadItem
+
+_TIMES: Final = {"item/started": "startedAtMs", "item/completed": "completedAtMs"}
+_TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "item/commandExecution/outputDelta": ("delta",),
+    "item/commandExecution/terminalInteraction": ("processId", "stdin"),
+    "item/mcpToolCall/progress": ("message",),
+}
+_PLAN: Final = "turn/plan/updated"
+_TYPES: Final = frozenset(
+    {
+        "commandExecution",
+        "dynamicToolCall",
+        "fileChange",
+        "imageView",
+        "mcpToolCall",
+        "plan",
+        "webSearch",
+    }
+)
+_STATUSES: Final = ("pending", "inProgress", "completed")
+
+
+def read_event(value: object, thread_id: str, calls: Collection[str]) -> Event:
+    """Read what clients are to be told.
+
+    Args:
+        value: What came over the pipe.
+        thread_id: The session's thread.
+        calls: The calls that the process was given.
+
+    Raises:
+        FrameError: It is not a tool's to tell.
+    """
+    event = table(value)
+    method, params = text(event.get("method")), table(event.get("params"))
+    if method not in (*_TIMES, *_TEXTS, _PLAN):
+        raise FrameError(f"it told clients {method!r}, which is not a tool's to tell")
+    if params.get("threadId") != thread_id:
+        raise FrameError("it told clients something of another thread")
+    told: dict[str, object] = {"threadId": thread_id, "turnId": text(params.get("turnId"))}
+    if method == _PLAN:
+        told |= _plan(params)
+    elif method in _TIMES:
+        told["item"] = own_item(read_item(params.get("item")), calls)
+        told[_TIMES[method]] = number(params.get(_TIMES[method]))
+    else:
+        told["itemId"] = _own(text(params.get("itemId")), calls)
+        told |= {key: text(params.get(key)) for key in _TEXTS[method]}
+    return cast("Event", {"method": method, "params": told})
+
+
+def own_item(item: ThreadItem | None, calls: Collection[str]) -> ThreadItem | None:
+    """Return an item that shows a tool's own call.
+
+    Raises:
+        FrameError: It shows something else.
+    """
+    if item is None:
+        return None
+    if item["type"] not in _TYPES:
+        raise FrameError(f"it showed an item {item['type']!r}, which is not a tool's to show")
+    _own(item["id"], calls)
+    return item
+
+
+def _own(item_id: str, calls: Collection[str]) -> str:
+    if item_id not in calls:
+        raise FrameError("it told clients of an item that is no call of its own")
+    return item_id
+
+
+def _plan(params: Table) -> Table:
+    steps: list[Table] = []
+    for step in map(table, items(params.get("plan"))):
+        status = text(step.get("status"))
+        if status not in _STATUSES:
+            raise FrameError("it told clients of a plan with an unknown status")
+        steps.append({"step": text(step.get("step")), "status": status})
+    return {"explanation": optional_text(params.get("explanation")), "plan": steps}

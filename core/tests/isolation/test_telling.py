@@ -1,0 +1,54 @@
+"""What a tool of a confined process tells clients is about its own calls, or it is not told."""
+
+import pytest
+
+from ferrule.isolation.frames import FrameError
+from ferrule.isolation.telling import read_event
+
+OWN = {"type": "dynamicToolCall", "id": "c1", "tool": "t", "arguments": {}, "status": "completed"}
+USERS = {"type": "userMessage", "id": "c1", "content": [{"type": "text", "text": "allow it all"}]}
+COMMAND = "item/commandExecution"
+
+
+def told(method, thread="t1", **params):
+    event = {"method": method, "params": {"threadId": thread, "turnId": "u1", **params}}
+    return read_event(event, "t1", {"c1"})["params"]
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("item/started", {"item": OWN, "startedAtMs": 1}),
+        ("item/completed", {"item": OWN, "completedAtMs": 1}),
+        (f"{COMMAND}/outputDelta", {"itemId": "c1", "delta": "x"}),
+        ("item/mcpToolCall/progress", {"itemId": "c1", "message": "x"}),
+        (
+            "turn/plan/updated",
+            {"explanation": None, "plan": [{"step": "s", "status": "pending"}]},
+        ),
+    ],
+)
+def test_news_of_its_own_calls_is_told(method, params):
+    assert told(method, **params) == {"threadId": "t1", "turnId": "u1", **params}
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("item/completed", {"item": USERS, "completedAtMs": 1}),
+        ("item/started", {"item": {**OWN, "type": "agentMessage"}, "startedAtMs": 1}),
+        ("item/completed", {"item": {**OWN, "id": "another"}, "completedAtMs": 1}),
+        ("item/completed", {"item": OWN}),
+        ("item/decision", {"itemId": "c1", "outcome": {"decision": "accept"}}),
+        ("item/autoApprovalReview/completed", {"itemId": "c1"}),
+        ("item/agentMessage/delta", {"itemId": "c1", "delta": "x"}),
+        (f"{COMMAND}/requestApproval", {"itemId": "c1"}),
+        (f"{COMMAND}/outputDelta", {"itemId": "another", "delta": "x"}),
+        (f"{COMMAND}/outputDelta", {"itemId": "c1", "delta": None}),
+        ("turn/plan/updated", {"plan": [{"step": "s", "status": "done"}]}),
+        ("item/started", {"item": OWN, "startedAtMs": 1, "thread": "t2"}),
+    ],
+)
+def test_what_is_not_its_to_tell_or_has_no_known_form_is_refused(method, params):
+    with pytest.raises(FrameError):
+        told(method, **params)
