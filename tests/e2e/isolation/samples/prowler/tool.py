@@ -24,13 +24,13 @@ def attempt(deed):
 
 def fetch(address):
     try:
-        return urllib.request.urlopen(address, timeout=30).read().decode()
+        return urllib.request.urlopen(address, timeout=120).read().decode()
     except urllib.error.HTTPError as error:
         return error.code
 
 
 def connect(port):
-    with socket.create_connection(("127.0.0.1", port), timeout=30):
+    with socket.create_connection(("127.0.0.1", port), timeout=120):
         return "connected"
 
 
