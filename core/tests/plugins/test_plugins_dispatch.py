@@ -46,7 +46,7 @@ def test_r13_another_plugin_never_widens_what_is_allowed(verdicts, more):
 def short(monkeypatch):
     """Deadlines short enough to await in a test."""
     for name, contract in markers.HOOK_CONTRACTS.items():
-        monkeypatch.setitem(markers.HOOK_CONTRACTS, name, markers.HookContract(contract.kind, 0.3))
+        monkeypatch.setitem(markers.HOOK_CONTRACTS, name, markers.HookContract(contract.kind, 1))
 
 
 BEFORE = "@hookimpl\n{prefix}def ferrule_tool_before(call):\n    {body}\n"
@@ -91,7 +91,7 @@ def test_r15_slow_raising_and_async_plugins_are_called_together(site, short):
             "deny",
         ),
     }
-    assert "hook ferrule_tool_before did not answer within 0.3 s" in verdicts["slow"].reason
+    assert "hook ferrule_tool_before did not answer within 1 s" in verdicts["slow"].reason
     assert "plugin 'raising' (acme-raising 1.0, " in verdicts["raising"].reason
     assert len(site.reports) == 8
 
@@ -108,7 +108,7 @@ async def ferrule_tool_before(call):
 
 
 def test_a_patient_implementation_has_its_own_deadline(site, short):
-    site.add_hooks("waiting", PATIENT.format(seconds=30, needed=0.6))
+    site.add_hooks("waiting", PATIENT.format(seconds=120, needed=1.2))
     site.add_hooks("hanging", PATIENT.format(seconds=0.5, needed=3600))
     hooks = site.manager().hooks
     verdicts = anyio.run(lambda: hooks.assess("ferrule_tool_before", call=None, turn=None))
@@ -210,7 +210,7 @@ import anyio
 from ferrule.index import build_index
 from ferrule.manager import PluginManager
 from ferrule_hookspecs import hooks, markers
-markers.HOOK_CONTRACTS["ferrule_turn_start"] = markers.HookContract("observe", 0.3)
+markers.HOOK_CONTRACTS["ferrule_turn_start"] = markers.HookContract("observe", 2)
 index = build_index([{str(site.folder)!r}], {site.environ!r})
 manager = PluginManager(index, {{}}, report=print)
 anyio.run(lambda: manager.hooks.observe("ferrule_turn_start", turn=None))
@@ -219,7 +219,7 @@ anyio.run(lambda: manager.hooks.observe("ferrule_turn_start", turn=None))
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
     )
     assert finished.stdout.startswith("called\n")
-    assert "did not answer within 0.3 s" in finished.stdout
+    assert "did not answer within 2 s" in finished.stdout
 
 
 def test_answers_are_gathered_in_declared_order_with_faults_and_silence_left_out(site):
