@@ -151,7 +151,17 @@ def _lasting_defaults(model: SettingsModel) -> dict[str, object] | None:
         is_plain = json.loads(json.dumps(defaults)) == defaults
     except (TypeError, ValueError):
         return None
-    return defaults if is_plain and values_of(model, {}) == defaults else None
+    if not is_plain or _is_computed(model.model_validate({})):
+        return None
+    return defaults if values_of(model, {}) == defaults else None
+
+
+def _is_computed(made: object) -> bool:
+    """Tell whether functions make the defaults, which may read the environment or a file."""
+    fields = cast("Mapping[str, object]", getattr(type(made), "model_fields", {}))
+    factories = [getattr(field, "default_factory", None) for field in fields.values()]
+    is_own = any(each is not None and not isinstance(each, type) for each in factories)
+    return is_own or any(_is_computed(getattr(made, name)) for name in fields)
 
 
 def _refusals(error: ValidationError) -> Iterator[Refusal]:

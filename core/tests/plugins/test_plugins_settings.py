@@ -231,6 +231,28 @@ def test_secrets_are_hidden_in_lists_under_other_names_and_under_former_ones(sit
     assert "s3cret" not in str(raised.value)
 
 
+COMPUTED = """
+import os
+
+from pydantic import BaseModel, Field
+
+class Account(BaseModel):
+    name: str = Field(default_factory=lambda: os.environ.get("ACME_DESK_NAME", "nobody"))
+    labels: list[str] = Field(default_factory=list)
+
+class AcmeSettings(BaseModel):
+    account: Account = Field(default_factory=Account)
+"""
+
+
+def test_a_default_from_the_environment_is_that_of_the_session(site, acme, read, monkeypatch):
+    acme(COMPUTED, version="1.1")
+    config = read()
+    assert declarations(site.index(), {})["acme"].defaults is None
+    monkeypatch.setenv("ACME_DESK_NAME", "me")
+    assert settings_of(site, config)["account"] == {"name": "me", "labels": ()}
+
+
 ODD = """
 from datetime import timedelta
 from pathlib import Path
