@@ -67,10 +67,12 @@ def in_words(entries: Sequence[Entry], values: Mapping[str, object]) -> str:
         if those:
             lines.append(f"{'and ' if len(lines) > 1 else ''}{runs}, and")
             lines += [f"  - {phrase}" for entry in those for phrase in _phrases(entry)]
-    lines += [f"  - {phrase}" for phrase in _wishes(first.manifest)]
+    manifests = dict.fromkeys(entry.manifest for entry in entries)  # each package has its own
+    wishes = dict.fromkeys(phrase for each in manifests for phrase in _wishes(each))
+    lines += [f"  - {phrase}" for phrase in wishes]
     if doubt := compatibility_doubt(first):
         lines.append(f"  - {doubt}")
-    if inside and any(first.manifest.capabilities):
+    if inside and any(any(each.capabilities) for each in manifests):
         lines.append("What runs in the process of Ferrule is not held to what it asks for.")
     return "\n".join(lines)
 

@@ -58,6 +58,20 @@ def test_an_approval_says_what_it_is_of_and_is_kept_with_the_hooks_that_are_serv
     assert "You approved it on 2" in trust("guard", "--yes")
 
 
+def test_what_each_package_of_a_distribution_asks_for_is_said_before_it_is_approved(site, trust):
+    points = {"ferrule.plugins:a": "acme_a", "ferrule.plugins:b": "acme_b"}
+    manifest = 'guards = true\n[capabilities]\nhosts = ["b.example"]\n'
+    files = {"acme_a/__init__.py": "", "acme_b/__init__.py": "", "acme_b/ferrule.toml": manifest}
+    site.add("acme-two", points, files)
+
+    told = trust("acme-two", "--yes")
+
+    assert "  - asks to talk to b.example\n" in told
+    assert "  - guards: what it judges is refused" in told
+    assert "is not held to what it asks for" in told
+    assert {entry.approval.guards for entry in site.index().all_entries()} == {True}
+
+
 def test_nobody_is_asked_where_nobody_can_answer(site, trust):
     site.add_hooks("guard", JUDGE)
     with pytest.raises(FerruleError, match="say it with --yes"):

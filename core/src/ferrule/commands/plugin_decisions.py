@@ -34,7 +34,7 @@ def trust_plugin(context: typer.Context, name: Name, *, yes: Yes = False) -> Non
     found = survey_of(host, index)
     theirs = _one_distribution(named_standings(found.standings, name), name)
     entries = [s.entry for s in theirs]
-    shown = entries[0]
+    shown = next((entry for entry in entries if entry.manifest.guards), entries[0])
     if shown.distribution in BUILT_IN_DISTRIBUTIONS:
         typer.echo(f"{shown.distribution} is a part of Ferrule and needs no approval")
         return
