@@ -114,6 +114,17 @@ def test_a_value_that_does_not_count_is_written_and_said(connect, file):
     assert tomllib.loads(file.read_text())["model"] == "mine"
 
 
+def test_a_secret_that_counts_instead_is_not_told_however_its_key_is_written(connect):
+    client = connect("-c", 'plugins.settings.gone.token="s3cret"')
+    written = client.call(
+        "config/value/write",
+        keyPath="plugins.settings.gone . 'token'",
+        value="mine",
+        mergeStrategy="replace",
+    )
+    assert written["overriddenMetadata"]["effectiveValue"] == "(set)"
+
+
 @pytest.mark.parametrize("path", ["/etc/ferrule/requirements.toml", "other.toml"])
 def test_no_other_file_is_written(client, tmp_path, refused, path):
     with refused("Only writes to the user config are allowed") as refusal:

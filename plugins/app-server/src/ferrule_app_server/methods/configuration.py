@@ -16,6 +16,7 @@ from ferrule_app_server.methods.config_shapes import (
     RequirementsResult,
 )
 from ferrule_app_server.methods.config_view import (
+    is_table,
     known_value,
     metadata,
     origins,
@@ -124,13 +125,19 @@ def _overridden(config: Config, edit: ConfigEdit) -> Overridden | None:
     return {
         "message": f"Overridden by {origin.file or origin.layer}",
         "overridingLayer": metadata(layer),
-        "effectiveValue": "(set)" if _is_secret(config, edit.key) else effective,
+        "effectiveValue": "(set)" if _is_secret(config, effective) else effective,
     }
 
 
-def _is_secret(config: Config, key: str) -> bool:
-    plain = key.replace('"', "")
-    return any(plain == ".".join(secret) for secret in config.secrets)
+def _is_secret(config: Config, value: object) -> bool:
+    """Whether a value is never shown; a key can be written in several ways, so none is compared."""
+    for path in config.secrets:
+        found: object = config.values
+        for key in path:
+            found = found.get(key) if is_table(found) else None
+        if found is not None and found == value:
+            return True
+    return False
 
 
 async def _requirements(call: RpcCall) -> Mapping[str, object]:
