@@ -13,16 +13,17 @@ RUNNER = Path(__file__).with_name("page_runner.py")
 PACKAGES = sorted(ROOT.glob("tests/e2e/packages/acme-*/src"))
 
 
-def begin_work(workspace):
+def begin_work(home):
     """Leave the branch `main` with a change."""
     identity = ["-c", "user.name=A", "-c", "user.email=a@example.com"]
-    for line in ("commit -q --allow-empty -m first", "branch -f main", "checkout -q -b work"):
-        subprocess.run(["git", *identity, *line.split()], cwd=workspace, check=True)
-    (workspace / "new.py").write_text("x = 1\n")
+    for line in ("commit -q --allow-empty -m first", "branch -M main", "checkout -q -b work"):
+        git = ["git", *identity, *line.split()]
+        subprocess.run(git, cwd=home.workspace, env=home.environ, check=True)
+    (home.workspace / "new.py").write_text("x = 1\n")
 
 
 def test_the_blocks_of_a_page_run(python_page, ferrule_home, model_server):
-    begin_work(ferrule_home.workspace)
+    begin_work(ferrule_home)
     model_server.play([[message("done")]] * 20)
     finished = subprocess.run(
         [sys.executable, RUNNER],

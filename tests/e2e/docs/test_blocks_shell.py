@@ -78,7 +78,8 @@ def project(ferrule_home):
     (folder / "build.sh").chmod(0o755)
     for name in ("before.png", "after.png", "screen.png"):
         (folder / name).write_bytes(PNG)
-    subprocess.run(["bash", "-ec", HISTORY], cwd=folder, env=os.environ | PERSON, check=True)
+    environ = ferrule_home.environ | PERSON
+    subprocess.run(["bash", "-ec", HISTORY], cwd=folder, env=environ, check=True)
     ferrule_home.path.chmod(0o700)
     return folder
 
@@ -173,8 +174,10 @@ def twin_of_ours(folder):
         shutil.copytree(path, site / path.name)
     for path in ours.glob("*.pth"):
         (site / path.name).symlink_to(path)
-    (site / "sitecustomize.py").write_text(ADMIN.format(folder=str(folder / "etc")))
     (site / "ours.pth").write_text(f"{ours}\n")
+    # No `sitecustomize`, which some systems have themselves; what comes last finds all of ours.
+    (site / "twin_begins.py").write_text(ADMIN.format(folder=str(folder / "etc")))
+    (site / "twin_begins.pth").write_text("import twin_begins\n")
     for name in ("ferrule", "pytest"):
         program = folder / "bin" / name
         program.write_text(f'#!/bin/sh\nexec "{folder}/bin/python" -m {name} "$@"\n')
@@ -193,7 +196,6 @@ def environ(ferrule_home, socket_folder, tmp_path):
             **ferrule_home.environ,
             "PATH": path,
             "HOME": home,
-            "UV_OFFLINE": "1",
             "ROOT": str(ROOT),
             "ADMIN": str(tmp_path / "environment" / "etc"),  # /etc/ferrule of the pages
             "SOCKETS": str(socket_folder),
