@@ -31,7 +31,7 @@ from ferrule_testkit.model_server import ScriptedModelServer
 ROOT = Path(__file__).resolve().parents[1]
 KINDS = ("tool", "reviewer", "sandbox", "provider", "transport", "hooks", "command")
 STEPS = ("new", "build", "tests", "check", "install", "use")
-LIMIT_S = 60
+PATIENCE_S = 120
 LEAN = "ferrule-core[lean]"
 AUTHORS = (
     LEAN,
@@ -159,7 +159,7 @@ def serve(home: Home) -> None:
             raise StepError(f"it does not listen: {server.stderr}")
         with closing(LineWire(server.urls["acme-transport"])) as client:
             client.send(json.dumps(HELLO).encode())
-            answer = client.frames.get(timeout=LIMIT_S)
+            answer = client.frames.get(timeout=PATIENCE_S)
     if b"userAgent" not in (answer or b""):
         raise StepError(f"the server said {answer!r}")
 
