@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from ferrule.entry import Entry
-from ferrule.isolation.boundary import boundary_of
+from ferrule.isolation.boundary import boundary_of, network_within
 from ferrule_hookspecs.errors import PluginError
 from ferrule_hookspecs.manifest import Capabilities, Manifest
 from ferrule_hookspecs.plugins import PluginContext
@@ -159,3 +159,36 @@ def test_a_repository_that_a_folder_is_a_worktree_of_is_not_opened(bounded):
     made = bounded(write=["~/acme"])
 
     assert [root.path for root in made.policy.writable_roots] == [str(folder)]
+
+
+def test_of_the_users_network_what_restricts_counts_and_what_opens_does_not():
+    table = {
+        "unknown": "ask",
+        "presets": ["python"],
+        "credentials": [{"host": "a.example"}],
+        "local_addresses": ["10.0.0.1"],
+        "rules": [
+            "allow network host:b.example",
+            "\tallow\tnetwork host:c.example",
+            "deny\tnetwork host:d.a.example",
+            "'deny' network host:e.a.example",
+            "ask network host:a.example",
+        ],
+    }
+
+    network = network_within({"network": table}, ["*.a.example:8443"])["network"]
+
+    assert network == {
+        "unknown": "deny",
+        "local_addresses": ["10.0.0.1"],
+        "only_hosts": ["*.a.example"],
+        "rules": [*table["rules"][2:], "allow network host:*.a.example port:8443"],
+    }
+
+
+def test_hosts_outside_of_the_bounds_of_the_administrator_stay_closed():
+    table = {"only_hosts": ["a.example"]}
+
+    network = network_within({"network": table}, ["a.example", "b.example"])["network"]
+
+    assert network["only_hosts"] == ["a.example"]

@@ -37,7 +37,7 @@ _HARMLESS: Final = frozenset(
 )
 _HOST: Final = re.compile(r"(?P<name>(?:\*\.)?[\w.-]+|\[[0-9a-fA-F:]+\])(?::(?P<port>\d+))?")
 _KEPT_KEYS: Final = ("enabled", "local_addresses", "only_local_addresses", "tls")
-_RESTRICTING: Final = ("deny ", "forbidden ", "ask ", "prompt ")
+_ALLOWING: Final = re.compile(r"\s*allow\b")
 
 
 class Boundary(NamedTuple):
@@ -177,7 +177,7 @@ class HostsOnly(WayOut):
             PluginError: A host is none.
         """
         self._reasons: list[str] = []
-        bounded = context._replace(config=_bounded(context.config, hosts))
+        bounded = context._replace(config=network_within(context.config, hosts))
         super().__init__(lambda: manager.hooks, bounded, self._reasons.append)
         self.origin = Origin(is_enabled=True)
 
@@ -196,17 +196,20 @@ class HostsOnly(WayOut):
         return opened
 
 
-def _bounded(config: Mapping[str, object], hosts: Sequence[str]) -> Mapping[str, object]:
+def network_within(config: Mapping[str, object], hosts: Sequence[str]) -> Mapping[str, object]:
     """Return a configuration in which these hosts can be reached, and nothing else.
 
     What restricts the network stays, what opens it goes, and so do credentials: they are for the
     user's own commands.
+
+    Raises:
+        PluginError: A host is none.
     """
     table = table_at(config, "network")
     bounds = table.get("only_hosts") if is_list(table.get("only_hosts")) else None
     if bounds is None and "only_presets" in table:
         bounds = []
-    rules = [rule for rule in texts(table.get("rules")) if rule.lstrip().startswith(_RESTRICTING)]
+    rules = [rule for rule in texts(table.get("rules")) if not _ALLOWING.match(rule)]
     within: list[str] = []
     for host in hosts:
         found = _HOST.fullmatch(host)

@@ -176,7 +176,9 @@ class IsolatedTool(RemoteTool):
     async def prewarm(self, context: ToolContext) -> None:
         """Have the tool prepare its first call."""
         if self._overrides.get("prewarm"):
-            await self._ask("prewarm", _facts(context), Scene(context.sandbox, context))
+            scene = Scene(context.sandbox, context)
+            # In the background, so that it may take as long as in the process of Ferrule.
+            await self._guest.ask(Request(self.name, "prewarm", _facts(context), scene))
 
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
         """Have the tool do it."""
