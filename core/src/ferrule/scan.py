@@ -133,12 +133,18 @@ def changed_files(entry: Entry) -> list[str]:
 
 
 def _added_files(site: Path, recorded: set[str]) -> list[str]:
-    """Name what lies in the packages of a distribution and could be imported with them."""
-    tops = {path.partition("/")[0] for path in recorded}
-    packages = sorted(top for top in tops if f"{top}/__init__.py" in recorded)
-    found = [path for top in packages for path in _code_files(site / top)]
-    names = (path.relative_to(site).as_posix() for path in found)
-    return [name for name in names if name not in recorded]
+    """Name what lies in the packages of a distribution and could be imported with them.
+
+    Or instead of a module: a package or a library of the same name is found first.
+    """
+    named = [path.removesuffix(".py").split("/") for path in recorded if path.endswith(".py")]
+    usual = ["/".join(names) for names in named if all(map(str.isidentifier, names))]
+    modules = [name for name in usual if "/" not in name]
+    packages = [name.removesuffix("/__init__") for name in usual if name.endswith("/__init__")]
+    found = [path for name in (*modules, *packages) for path in _code_files(site / name)]
+    found += [path for name in modules for path in site.glob(f"{name}.*") if path.suffix in _CODE]
+    names = {path.relative_to(site).as_posix() for path in found}
+    return sorted(names - recorded)
 
 
 def _code_files(folder: Path) -> Iterator[Path]:

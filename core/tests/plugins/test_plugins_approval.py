@@ -130,6 +130,26 @@ def test_r08_a_file_edited_together_with_the_record_of_it_is_a_change(site, trus
     assert "contents differ in the same version" in standing(site).reason
 
 
+@pytest.mark.parametrize(
+    ("module", "added"),
+    [
+        ("acme_p.py", "acme_p/__init__.py"),
+        ("acme_p.py", "acme_p.abi3.so"),
+        ("acme_p/inner/__init__.py", "acme_p/inner/json.py"),
+    ],
+)
+def test_r08_what_would_be_imported_instead_of_approved_code_is_a_change(
+    site, trust, module, added
+):
+    target = module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    site.add("acme-p", {"ferrule.plugins:p": target}, {module: "x = 1\n"})
+    trust("p", "--yes")
+    assert standing(site).state == "active"
+    (site.folder / added).parent.mkdir(exist_ok=True)
+    (site.folder / added).write_text("")
+    assert f"edited after installation: {added}" in standing(site).reason
+
+
 @pytest.mark.parametrize("digest", ["", "md5=x", None], ids=["none", "weak", "no record"])
 def test_r08_what_no_digest_stands_for_cannot_be_approved(site, trust, digest):
     info = site.add_hooks("guard", JUDGE)
