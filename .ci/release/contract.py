@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 _NAME: Final = "ferrule-hookspecs"
+_DEPRECATED: Final = ", deprecated"
 _CALLABLE: Final = re.compile(r"(async )?\((\w|\*|\))")
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -37,6 +38,11 @@ class Changes(NamedTuple):
         """What a plugin made for the released contract may trip over."""
         return tuple(sorted(self.removed + self.changed))
 
+    @property
+    def deprecations(self) -> tuple[str, ...]:
+        """What is marked as deprecated, and was not."""
+        return tuple(name for name in self.added if name.endswith(_DEPRECATED))
+
 
 def compare(released: dict[str, Any], api: dict[str, Any]) -> Changes:
     """Compare two contracts, name by name."""
@@ -45,7 +51,7 @@ def compare(released: dict[str, Any], api: dict[str, Any]) -> Changes:
     differing = {name for name in both if old[name] != new[name]}
     wider = {name for name in differing if _is_wider(name, old[name], new[name])}
     return Changes(
-        tuple(sorted(old.keys() - new.keys())),
+        tuple(sorted(name for name in old.keys() - new.keys() if not name.endswith(_DEPRECATED))),
         tuple(sorted(differing - wider)),
         tuple(sorted((new.keys() - old.keys()) | wider)),
     )
@@ -83,16 +89,19 @@ def version_fault(hookspecs: Path, version: str) -> str:
     """Say why a version is too small a step for what changed; empty when it is not."""
     released = json.loads((hookspecs / "released_api.json").read_text("utf-8"))
     api = json.loads((hookspecs / "api.json").read_text("utf-8"))
-    broken = compare(released, api).breaks
+    changes = compare(released, api)
     before, after = _numbers(released["version"]), _numbers(version)
-    size = 1 if before[0] else 2
-    if not broken or after[:size] > before[:size]:
-        return ""
-    step = "major" if size == 1 else "minor"
-    return (
-        f"{version} must be a new {step} version, as the contract of {released['version']} was"
-        f" broken: {', '.join(broken)}"
-    )
+    for names, size, what in (
+        (changes.breaks, 1 if before[0] else 2, "was broken"),
+        (changes.deprecations, 2, "has parts that are deprecated now"),
+    ):
+        if names and after[:size] <= before[:size]:
+            step = "major" if size == 1 else "minor"
+            return (
+                f"{version} must be a new {step} version, as the contract of {released['version']}"
+                f" {what}: {', '.join(names)}"
+            )
+    return ""
 
 
 def move_on(hookspecs: Path, version: str) -> Path:
@@ -117,8 +126,9 @@ def _flat(api: dict[str, Any]) -> dict[str, str]:
         found[path] = f"{hook['kind']} -> {ast.unparse(returned) if returned else ''}"
         for each in (*function.args.args, *function.args.kwonlyargs):
             found[f"{path}.{each.arg}"] = ast.unparse(each.annotation) if each.annotation else ""
-        if "deprecated" in hook:
-            found[f"{path}, deprecated"] = str(hook["deprecated"])
+        said = hook.get("deprecated", {})
+        parts = [f".{name}" for name in said] if isinstance(said, dict) else [""]
+        found |= dict.fromkeys((f"{path}{part}{_DEPRECATED}" for part in parts), "")
     for module, names in api["modules"].items():
         for name, what in names.items():
             path = f"modules.{module}.{name}"

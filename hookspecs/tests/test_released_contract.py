@@ -143,3 +143,22 @@ def test_an_option_that_is_no_longer_there_breaks_plugins(change):
 
     fault = change(edit, "more.feature.md")
     assert "modules.manifest.Isolation" in fault
+
+
+def test_what_is_deprecated_is_told_and_waits_for_a_minor_version(change, contract, copy):
+    def deprecate(*arguments):
+        said = dict.fromkeys(arguments, "since 0.5, use more; gone in 0.6")
+        return lambda api: api["hooks"]["ferrule_models"].update(deprecated=said)
+
+    fault = change(deprecate("model"))
+    assert "has grown: hooks.ferrule_models.model, deprecated. Say so in a fragment" in fault
+    assert change(lambda api: None, "more.feature.md") == ""
+    assert contract.version_fault(copy, "0.4.3").startswith("0.4.3 must be a new minor version")
+    assert contract.version_fault(copy, "0.5.0") == ""
+    contract.move_on(copy, "1.2.0")
+    assert change(deprecate("model", "context")) == ""
+    assert contract.version_fault(copy, "1.2.1").startswith("1.2.1 must be a new minor version")
+    assert contract.version_fault(copy, "1.3.0") == ""
+    contract.move_on(copy, "1.3.0")
+    assert change(lambda api: api["hooks"]["ferrule_models"].pop("deprecated")) == ""
+    assert contract.version_fault(copy, "1.3.1") == ""
