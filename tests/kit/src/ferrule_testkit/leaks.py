@@ -55,11 +55,20 @@ class LeakWatch:
         return {pid for pid in _children() - self._children if is_running(pid)}
 
     def _left_descriptors(self) -> list[str]:
-        if not set(_descriptors().items()) - set(self._descriptors.items()):
-            return []
-        gc.collect()  # what only waits to be collected is open no more
-        came = set(_descriptors().items()) - set(self._descriptors.items())
+        """Such as a connection that a server of the test accepts after its client gave it up."""
+        came = self._new_descriptors()
+        if came:
+            gc.collect()  # what only waits to be collected is open no more
+            came = self._new_descriptors()
+        for _ in range(_POLLS):
+            if not came:
+                break
+            time.sleep(_POLL_S)
+            came = self._new_descriptors()
         return [f"the descriptor {number} ({target})" for number, target in sorted(came)]
+
+    def _new_descriptors(self) -> set[tuple[int, str]]:
+        return set(_descriptors().items()) - set(self._descriptors.items())
 
 
 def _children() -> set[int]:
