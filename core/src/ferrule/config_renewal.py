@@ -49,7 +49,7 @@ class ConfigRenewal:
         self._warn = warn
         self._request = cast("ConfigRequest | None", getattr(config, "request", None))
         self._files = self._files_of(config)
-        self._stamps = self._look()
+        self._stamps: Mapping[str, str] = self._look()
 
     async def look(self, values: Mapping[str, object]) -> Renewal | None:
         """Return what the session should have in the place of `values`; None for those."""

@@ -15,13 +15,14 @@ import importlib
 import os
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.machinery import EXTENSION_SUFFIXES, SourceFileLoader
 from importlib.util import resolve_name
 from typing import TYPE_CHECKING, Final, cast
 
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
 from ferrule.loading import load_target
+from ferrule_hookspecs.errors import PluginError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     from ferrule.entry import Entry
 
+PATIENCE_S: Final = 30.0
+"""How long one of two threads that import the same waits for the other, which may hang."""
 _OURS: Final = ("ferrule", "ferrule_hookspecs", "ferrule_testkit")
 
 
@@ -49,7 +52,7 @@ class Edition:
         self.is_first = is_first
         self.is_current = True
         self.roots = tuple(entry.roots)
-        self.packages = frozenset(_packages(entry))
+        self.packages = _packages(entry)
         self._lock = _lock_of(entry.distribution)
         self._builtins = {**vars(builtins), "__import__": self._import}
         self._foreign = frozenset(_loaded(self.packages)) if is_first else frozenset[str]()
@@ -86,6 +89,8 @@ class Edition:
     def withdraw(self) -> dict[str, ModuleType]:
         """Take its modules out of `sys.modules`; returns them."""
         found = {name: sys.modules.pop(name) for name in _loaded(self.packages)}
+        for name, _, holder in _outermost(found):
+            vars(holder).pop(name, None)
         self.modules.update(found)
         return found
 
@@ -99,13 +104,20 @@ class Edition:
     ) -> ModuleType:
         """Import for code of this edition: what belongs to it comes from it."""
         full = _absolute(name, globals, level)
-        if not self.holds(full):
+        edition = self if self.holds(full) else edition_of(full)
+        if edition is None:
             return builtins.__import__(name, globals, locals, fromlist or (), level)
-        module = self.modules.get(full)
+        module = edition.modules.get(full)
         is_ready = module is not None and not getattr(module.__spec__, "_initializing", False)
-        if is_ready and fromlist and all(hasattr(module, each) for each in fromlist):
+        has_all = is_ready and all(hasattr(module, each) for each in fromlist or ())
+        if has_all and edition is not self:
+            return builtins.__import__(name, globals, locals, fromlist or (), level)
+        if has_all and fromlist:
             return cast("ModuleType", module)
-        with self._lock, self._in_place():
+        # The lock comes before Python's own for a module, here as everywhere: else two threads that
+        # each have one of them would wait for each other.
+        place = self._in_place() if edition is self else nullcontext()
+        with _alone(edition._lock), place:
             return builtins.__import__(name, globals, locals, fromlist or (), level)
 
     @contextmanager
@@ -117,7 +129,7 @@ class Edition:
         current = {name: _editions[name] for name in self.packages if name in _editions}
         others = {name: sys.modules.pop(name) for name in _loaded(self.packages)}
         _editions.update(dict.fromkeys(self.packages, self))
-        sys.modules.update(self.modules)
+        _reinstate(self.modules)
         try:
             yield
         finally:
@@ -125,7 +137,7 @@ class Edition:
             for name in self.packages:
                 _editions.pop(name, None)
             _editions.update(current)
-            sys.modules.update(others)
+            _reinstate(others)
 
 
 class _Loader(SourceFileLoader):
@@ -209,7 +221,7 @@ def importing(entry: Entry) -> Generator[None]:
     if entry.distribution in BUILT_IN_DISTRIBUTIONS:
         yield
         return
-    with _lock_of(entry.distribution):
+    with _alone(_lock_of(entry.distribution)):
         known = _by_distribution.get(entry.distribution)
         if known is None or known.roots != entry.roots:
             _forget(entry.distribution)
@@ -235,9 +247,12 @@ def follow(distribution: str, entries: Sequence[Entry]) -> None:
     old one stays.
 
     Raises:
+        PluginError: Something of it is being imported, and that does not end.
         Exception: Whatever an import raises.
     """
-    with _lock_of(distribution):
+    with _alone(_lock_of(distribution)) as is_alone:
+        if not is_alone:
+            raise PluginError("an import of what was there before does not end")
         old = _by_distribution.get(distribution)
         if old is None:
             return
@@ -257,7 +272,7 @@ def follow(distribution: str, entries: Sequence[Entry]) -> None:
             new.withdraw()
             new.is_current = False
             _forget(distribution)
-            sys.modules.update(modules)
+            _reinstate(modules)
             _register(entries[0], old)
             raise
         old.is_current = False
@@ -288,6 +303,34 @@ def _forget(distribution: str) -> None:
         del _editions[name]
 
 
+def _reinstate(modules: Mapping[str, ModuleType]) -> None:
+    """Put modules where they are found."""
+    sys.modules.update(modules)
+    for name, module, holder in _outermost(modules):
+        setattr(holder, name, module)
+
+
+def _outermost(
+    modules: Mapping[str, ModuleType],
+) -> Iterator[tuple[str, ModuleType, ModuleType]]:
+    """List those that a namespace holds, by the name in it, with the namespace."""
+    for full, module in modules.items():
+        parent, _, name = full.rpartition(".")
+        if parent and parent not in modules and parent in sys.modules:
+            yield name, module, sys.modules[parent]
+
+
+@contextmanager
+def _alone(lock: threading.RLock) -> Generator[bool]:
+    """Wait until nobody else imports the same, though not for ever; yields whether that is so."""
+    is_alone = lock.acquire(timeout=PATIENCE_S)
+    try:
+        yield is_alone
+    finally:
+        if is_alone:
+            lock.release()
+
+
 def _lock_of(distribution: str) -> threading.RLock:
     """One of two threads that import the same distribution waits; nobody else is kept waiting."""
     return _locks.setdefault(distribution, threading.RLock())
@@ -310,34 +353,63 @@ def _loaded(packages: Collection[str]) -> list[str]:
     return [name for name in list(sys.modules) if _is_within(name, packages)]
 
 
-def _packages(entry: Entry) -> Iterator[str]:
+def _packages(entry: Entry) -> frozenset[str]:
     """Name what a distribution brings: its modules and packages, never a namespace's parent."""
-    names = {entry.target.partition(":")[0].partition(".")[0]}
-    names |= _in_checkout(entry) if entry.is_dev or entry.is_editable else _in_record(entry)
-    for name in names:
-        if name in _OURS:
-            continue
-        for root in entry.roots:
-            path = os.path.join(root, name)
-            if os.path.isfile(f"{path}.py") or os.path.isfile(os.path.join(path, "__init__.py")):
-                yield name
-            elif os.path.isdir(path):
-                yield from (f"{name}.{inner}" for inner in _names_in(path))
+    target = entry.target.partition(":")[0]
+    if entry.is_dev or entry.is_editable:
+        root = entry.roots[0]  # all in it is of the project; without `src`, what the entry names
+        names = _names_in(root) if os.path.basename(root) == "src" else []
+        found = {
+            each for name in (*names, target.partition(".")[0]) for each in _within(root, name)
+        }
+    else:
+        found = {_shallowest(path, files) for files in [_recorded(entry)] for path in files}
+    own = {name for name in found if name.partition(".")[0] not in _OURS}
+    return frozenset(own or {_outermost_on_disk(target, entry.roots)})
 
 
-def _in_checkout(entry: Entry) -> set[str]:
-    """What lies in a folder of sources; a project without one is known by its entry alone."""
-    root = entry.roots[0]
-    return set(_names_in(root)) if os.path.basename(root) == "src" else set()
+def _outermost_on_disk(target: str, roots: Sequence[str]) -> str:
+    parts = target.split(".")
+    for name in (".".join(parts[:depth]) for depth in range(1, len(parts))):
+        path = os.path.join(*name.split("."))
+        files = (os.path.join(root, path, "__init__.py") for root in roots)
+        if any(map(os.path.isfile, files)):
+            return name
+    return target
 
 
-def _in_record(entry: Entry) -> set[str]:
+def _within(root: str, name: str) -> Iterator[str]:
+    """Name a package or module of a folder, or those in it where it is but a namespace."""
+    path = os.path.join(root, *name.split("."))
+    if os.path.isfile(f"{path}.py") or os.path.isfile(os.path.join(path, "__init__.py")):
+        yield name
+    elif os.path.isdir(path):
+        for inner in _names_in(path):
+            yield from _within(root, f"{name}.{inner}")
+
+
+def _shallowest(path: str, files: Collection[str]) -> str:
+    """Name the outermost package that a file is in, else the module that it is."""
+    parts = path.split("/")
+    for depth in range(1, len(parts)):
+        if "/".join([*parts[:depth], "__init__.py"]) in files:
+            return ".".join(parts[:depth])
+    return ".".join([*parts[:-1], parts[-1].partition(".")[0]])
+
+
+def _recorded(entry: Entry) -> set[str]:
+    """List the code that a distribution has installed."""
     try:
         with open(os.path.join(entry.location, "RECORD"), encoding="utf-8") as file:
-            firsts = {line.partition(",")[0].partition("/")[0] for line in file if line[:2] != ".."}
+            paths = {line.partition(",")[0] for line in file}
     except OSError:
         return set()
-    return {name.removesuffix(".py") for name in firsts if name.removesuffix(".py").isidentifier()}
+    return {
+        path
+        for path in paths
+        if path.endswith((".py", *EXTENSION_SUFFIXES))
+        and all(part.isidentifier() for part in path.split("/")[:-1])
+    }
 
 
 def _names_in(folder: str) -> list[str]:
@@ -345,4 +417,5 @@ def _names_in(folder: str) -> list[str]:
         names = os.listdir(folder)
     except OSError:
         return []
-    return [n.removesuffix(".py") for n in names if n.removesuffix(".py").isidentifier()]
+    plain = [name.removesuffix(".py") for name in names if name != "__pycache__"]
+    return [name for name in plain if name.isidentifier()]

@@ -16,6 +16,7 @@ import anyio
 import anyio.to_thread
 
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
+from ferrule.containment import FAULTS
 from ferrule.entry import Approval
 from ferrule.manager import PluginManager
 from ferrule.recent import Recent
@@ -225,7 +226,7 @@ class Generations:
             return
         try:
             follow(name, active)
-        except Exception as error:  # noqa: BLE001 -- an import may raise anything
+        except FAULTS as error:  # an import may raise anything
             held.add(name)
             fault = f"what is there now cannot be imported: {type(error).__name__}: {error}"
             self._refuse(active, before, fault)
