@@ -105,7 +105,7 @@ ALL = [block for page in PAGES for block in blocks_of(page)]
 def takes_long(blocks: list[Block]) -> bool:
     """Whether a page has more commands than the default suite has time for."""
     return (
-        sum(line.startswith(("$ ", "ferrule ")) for b in blocks for line in b.text.split("\n")) > 4
+        sum(line.startswith(("$ ", "ferrule ")) for b in blocks for line in b.text.split("\n")) > 3
     )
 
 
