@@ -86,9 +86,9 @@ class LocalHost:
         from ferrule.plugin_config import check_tables
 
         config = self.read(request, after)
-        tables = [table_at(parse_toml(text, ""), *SETTINGS_PATH) for text in (before, after)]
-        if tables[0] != tables[1]:
-            check_tables(config, self.index)
+        old, new = (table_at(parse_toml(text, ""), *SETTINGS_PATH) for text in (before, after))
+        changed = [name for name, table in new.items() if table != old.get(name)]
+        check_tables(config, self.index, changed)
         return config
 
     def sandbox(self, config: Config, name: str, cwd: str) -> InstalledSandbox:

@@ -77,10 +77,15 @@ def declarations(index: Index, values: Mapping[str, object]) -> dict[str, Declar
     return {each.entry.name: each for each in declared if each is not None}
 
 
-def check_tables(config: LoadedConfig, index: Index) -> None:
-    """Have every table of an installed plugin checked, by its model in a process of its own.
+def check_tables(config: LoadedConfig, index: Index, names: Sequence[str] | None = None) -> None:
+    """Have tables of installed plugins checked, each by its model in a process of its own.
 
     For what changes the file, or looks at it, where no plugin is imported.
+
+    Args:
+        config: The configuration.
+        index: What is installed.
+        names: The tables; without it, all that are written.
 
     Raises:
         ConfigError: One is wrong; says where.
@@ -88,9 +93,9 @@ def check_tables(config: LoadedConfig, index: Index) -> None:
     from ferrule.settings_apart import values_apart
     from ferrule.settings_reading import WrongSettingsError, read_settings
 
-    written = table_at(config.values, *SETTINGS_PATH)
-    for name, declaration in declarations(index, config.values).items():
-        if name not in written:
+    wanted = table_at(config.values, *SETTINGS_PATH) if names is None else names
+    for name, declaration in declarations(index, config.values).items() if wanted else ():
+        if name not in wanted:
             continue
         try:
             read_settings(declaration, config.values, partial(values_apart, declaration.entry))

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from ferrule.config.load import Places, read_config
-from ferrule.plugin_config import declarations, masked, with_plugins
+from ferrule.plugin_config import check_tables, declarations, masked, with_plugins
 from ferrule.settings_words import default_of
 from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.host import ConfigEdit, ConfigRequest
@@ -293,6 +293,14 @@ def test_everything_wrong_is_told_at_once_with_its_line(site, read, tmp_path):
     assert f"{file}:5:1: `plugins.settings.acme.token` has a value that is not accepted" in told
     assert f"{file}:8:1: `plugins.settings.acme.account.name`: input should be" in told
     assert "acme-ticket 1.0; mend them, or go on without it: --no-plugin acme-ticket" in told
+
+
+def test_a_wrong_table_is_in_the_way_of_changes_of_its_own_only(site, read):
+    config = read("plugins.settings.acme.retries = -1")
+    check_tables(config, site.index(), ["other"])
+    for names in (None, ["acme"]):
+        with pytest.raises(ConfigError, match=r"plugins\.settings\.acme\.retries`: input should"):
+            check_tables(config, site.index(), names)
 
 
 def test_a_wrong_table_of_a_plugin_that_is_not_used_stops_nothing(site, read):
