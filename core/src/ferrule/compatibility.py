@@ -30,6 +30,20 @@ def compatibility_doubt(entry: Entry) -> str:
     )
 
 
+def is_below(version: str, specifier: str) -> bool:
+    """Tell whether a version is below where a specifier begins.
+
+    Raises:
+        ValueError: One of them cannot be read.
+    """
+    for clause in map(str.strip, specifier.split(",")):
+        if clause[:2] in {">=", "~=", "=="} or clause[:1] == ">":
+            operator = ">" if clause[:1] == ">" and clause[1:2] != "=" else ">="
+            if not satisfies(version, operator + clause.lstrip(">=~ ").removesuffix(".*")):
+                return True
+    return False
+
+
 def _python_fault(entry: Entry) -> str:
     if not entry.requires_python:
         return ""
@@ -53,11 +67,8 @@ def _contract_fault(entry: Entry, contract_version: str) -> str:
     try:
         if satisfies(contract_version, entry.requires_hookspecs):
             return ""
-        lower = [c for c in entry.requires_hookspecs.split(",") if c.strip()[:2] in {">=", "~="}]
-        is_host_old = any(
-            not satisfies(contract_version, ">=" + clause.strip()[2:]) for clause in lower
-        )
+        is_old = is_below(contract_version, entry.requires_hookspecs)
     except ValueError as error:
         return f"{wanted} {entry.requires_hookspecs!r}, which cannot be read: {error}"
-    side = "ferrule-core and ferrule-hookspecs" if is_host_old else entry.distribution
+    side = "ferrule-core and ferrule-hookspecs" if is_old else entry.distribution
     return f"{wanted}{entry.requires_hookspecs}, installed is {contract_version}; upgrade {side}"

@@ -40,6 +40,9 @@ def test_pre_releases_are_counted_and_not_spelled():
     [
         (">=2", "needs ferrule-hookspecs>=2, installed is 0.1.0; upgrade ferrule-core and"),
         ("[more]>=2", "needs ferrule-hookspecs>=2, installed is 0.1.0; upgrade ferrule-core and"),
+        ("==2.*", "needs ferrule-hookspecs==2.*, installed is 0.1.0; upgrade ferrule-core and"),
+        (">0.1.0", "needs ferrule-hookspecs>0.1.0, installed is 0.1.0; upgrade ferrule-core and"),
+        ("==0.0.*", "needs ferrule-hookspecs==0.0.*, installed is 0.1.0; upgrade acme-one"),
         (" (<0.1)", "needs ferrule-hookspecs<0.1, installed is 0.1.0; upgrade acme-one"),
         (" >=two", "needs ferrule-hookspecs '>=two', which cannot be read"),
         ("[more]>=0.1", ""),

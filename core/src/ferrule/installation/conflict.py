@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from ferrule.compatibility import is_below
 from ferrule.versions import satisfies
 
 if TYPE_CHECKING:
@@ -27,26 +28,19 @@ def conflict_in_words(told: str, installed: Mapping[str, str]) -> str:
     for match in _WISH.finditer(" ".join(told.split())):
         part, version = match["part"], installed.get(match["part"])
         wish = match["range"].replace("and", ",").replace(" ", "").rstrip(",")
-        if version is None or _fits(version, wish):
+        if version is None:
+            continue
+        try:
+            if satisfies(version, wish):
+                continue
+            is_old = is_below(version, wish)
+        except ValueError:  # what cannot be read is left to the installer's own words
             continue
         who = " ".join(filter(None, (match["who"], match["version"])))
         side = (
             "upgrade Ferrule (how, says: ferrule update-check)"
-            if _is_host_old(version, wish)
+            if is_old
             else f"ask its publisher for a newer {match['who']}"
         )
         return f"{who} needs {part}{wish}, installed is {version}; {side}"
     return ""
-
-
-def _fits(version: str, wish: str) -> bool:
-    try:
-        return satisfies(version, wish)
-    except ValueError:
-        return False
-
-
-def _is_host_old(version: str, wish: str) -> bool:
-    lower = [clause for clause in wish.split(",") if clause[:2] in {">=", "~=", "=="}]
-    lower += [clause for clause in wish.split(",") if clause[:1] == ">" and clause not in lower]
-    return any(not _fits(version, f">={clause.lstrip('<>=!~')}") for clause in lower)
