@@ -23,6 +23,7 @@ from ferrule.recent import Recent
 from ferrule.trust import governance_of, judge
 from ferrule.watched import Print, own_stamp, print_of, watched_by
 from ferrule_hookspecs.errors import ConfigError, FerruleError
+from ferrule_hookspecs.slots import HOOK_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -37,6 +38,7 @@ _KEPT: Final = 32
 _CARRIED: Final = 8
 """For how many configurations the next generation is made ready before it is asked for."""
 _SWITCHED_OFF: Final = frozenset({"disabled", "blocked"})
+_UNUSABLE: Final = frozenset({"broken", "incompatible"})
 
 
 class Generations:
@@ -161,7 +163,7 @@ class Generations:
                     continue
                 if state == "active":
                     active.setdefault(name, {})[entry.key] = entry
-                elif state == "broken" and any(each.key in was_used for each in known[name]):
+                elif state in _UNUSABLE and any(each.key in was_used for each in known[name]):
                     broken.setdefault(name, reason)
         return broken, {name: list(entries.values()) for name, entries in active.items()}
 
@@ -196,8 +198,11 @@ class Generations:
             return ""
         if name in broken:
             return f"what is there now cannot be used: {broken[name]}"
-        if not after and self._guards(before):
-            return "it guards and its files are gone; name it in plugins.disabled to do without it"
+        there = {entry.key for entry in after}
+        gone = [e for e in before if e.key not in there and (not after or e.group == HOOK_GROUP)]
+        if self._guards(gone):
+            lost = f"what is there now has no {gone[0].name!r}" if after else "its files are gone"
+            return f"it guards and {lost}; name it in plugins.disabled to do without it"
         purpose = self._pinned.get(name, "")
         if not purpose and not _same_code(before, after):
             from ferrule.editions import current_edition

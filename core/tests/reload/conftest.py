@@ -33,6 +33,9 @@ def ferrule_tool_before(call):
 """
 
 
+POINTS = "[ferrule.plugins]\nacme_guard = acme_reload\n"
+
+
 @dataclass
 class Checkout:
     """A project with one package `acme_reload`, which tests edit."""
@@ -76,15 +79,17 @@ class Site:
 
     folder: Path
 
-    def install(self, version: str, reason: str) -> None:
+    def install(
+        self, version: str, reason: str, *, requires: str = "", points: str = POINTS
+    ) -> None:
         self.remove()
         info = self.folder / f"acme_reload-{version}.dist-info"
         info.mkdir(parents=True)
         text = GUARD.format(reason=reason).replace("ticket", "note")
         (self.folder / "acme_reload.py").write_text(text)
         digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=")
-        (info / "METADATA").write_text(f"Name: acme-reload\nVersion: {version}\n\n")
-        (info / "entry_points.txt").write_text("[ferrule.plugins]\nacme_guard = acme_reload\n")
+        (info / "METADATA").write_text(f"Name: acme-reload\nVersion: {version}\n{requires}\n")
+        (info / "entry_points.txt").write_text(points)
         (info / "RECORD").write_text(f"acme_reload.py,sha256={digest.decode()},\n")
 
     def approve(self, host: LocalHost) -> None:

@@ -233,6 +233,29 @@ def test_a_guard_whose_files_are_gone_goes_on_judging(bench, stage, site):
     assert back == "acme-reload 2.0 is used from this turn on, in the place of 1.0"
 
 
+def test_a_guard_whose_new_version_needs_another_python_goes_on_judging(bench, stage, site):
+    site.install("1.0", "by one")
+    requires = "Requires-Python: >=99\n"
+
+    first, second = note(bench, stage, lambda: site.install("2.0", "by two", requires=requires))
+
+    assert "by one" in first
+    assert "by one" in second
+    assert "goes on as it was: what is there now cannot be used" in warnings(bench)[0]
+
+
+def test_a_guard_that_its_new_version_does_without_goes_on_judging(bench, stage, site):
+    site.install("1.0", "by one")
+    site.approve(bench.host)
+    points = "[ferrule.tools]\nacme_tool = acme_reload:Tool\n"
+
+    first, second = note(bench, stage, lambda: site.install("2.0", "by two", points=points))
+
+    assert "by one" in first
+    assert "by one" in second
+    assert any("it guards and what is there now has no" in text for text in warnings(bench))
+
+
 def test_a_version_that_is_not_allowed_is_not_imported_and_its_guard_refuses(bench, stage, site):
     site.install("1.0", "by one")
     bench.set_key("plugins.required", '["acme_guard"]')
