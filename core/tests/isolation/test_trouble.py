@@ -6,6 +6,9 @@ import anyio
 import pytest
 from kernel_plugins.speech import DONE, call, say
 
+from ferrule.isolation.tools import IsolatedTools
+from ferrule_hookspecs.host import ConfigRequest
+from ferrule_hookspecs.plugins import PluginContext
 from ferrule_testkit.processes import survivors
 
 TOOLS = {"trouble": "Trouble", "broken": "Broken", "unwilling": "Unwilling"}
@@ -141,3 +144,33 @@ def test_nothing_of_it_outlives_the_session(stranger, bench):
 
     assert answer == "forked"
     assert survivors(f"LEFT_BEHIND={marker}") == {}
+
+
+def test_a_session_whose_opening_is_given_up_leaves_no_process(
+    stranger, bench, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("ferrule.isolation.connection._GRACE_S", 0)
+    bench.host.environ["LEFT_BEHIND"] = marker = f"in {bench.folder}"
+    manifest = '[capabilities]\nenvironment = ["LEFT_BEHIND"]'
+    stranger.install("trouble", {"trouble": "Trouble", "sleeper": "Sleeper"}, manifest=manifest)
+
+    async def main(kernel):
+        work = str(bench.workspace)
+        values = kernel.config(ConfigRequest(cwd=work)).values
+        manager = kernel.manager(values)
+        context = PluginContext(
+            bench.host.home, values, work, "t", kernel.environ, runtime=kernel.runtime
+        )
+        good, other = (manager.entry("ferrule.tools", name) for name in ("trouble", "sleeper"))
+        opener = IsolatedTools(manager, context, print, lambda _, given: given)
+        with anyio.fail_after(120):
+            async with anyio.create_task_group() as group:
+                group.start_soon(opener.open, [good, other._replace(distribution="acme-other")])
+                while len(list(tmp_path.glob("made-*"))) < 2:
+                    await anyio.sleep(0.01)
+                await anyio.sleep(0.2)  # that the good one is described, which nobody sees
+                group.cancel_scope.cancel()
+            while survivors(f"LEFT_BEHIND={marker}"):
+                await anyio.sleep(0.01)
+
+    bench.host.run(main)

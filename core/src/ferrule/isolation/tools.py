@@ -86,9 +86,15 @@ class IsolatedTools:
         async def open_one(members: Sequence[Entry]) -> None:
             found.extend(await self._opened(members))
 
-        async with anyio.create_task_group() as group:
-            for members in together.values():
-                group.start_soon(open_one, members)
+        try:
+            async with anyio.create_task_group() as group:
+                for members in together.values():
+                    group.start_soon(open_one, members)
+        except BaseException:  # nobody will have what was opened already
+            with anyio.CancelScope(shield=True):
+                for tool in found:
+                    await tool.aclose()
+            raise
         return found
 
     async def _opened(self, members: Sequence[Entry]) -> list[Tool]:

@@ -14,6 +14,10 @@ class Trouble(Tool):
     name = "trouble"
     parallel = True
 
+    def __init__(self, context):
+        super().__init__(context)
+        open(os.path.join(os.environ["HOME"], "made-trouble"), "w").close()
+
     def requirement(self, call, sandbox):
         if call.arguments["what"] == "early":
             edits = [{"path": os.path.join(sandbox.policy.cwd, "early"), "data": "", "mode": None}]
@@ -115,6 +119,17 @@ class Trouble(Tool):
                     os.write(descriptor, data)
             except OSError:
                 continue
+
+
+class Sleeper(Tool):
+    name = "sleeper"
+
+    def __init__(self, context):
+        open(os.path.join(os.environ["HOME"], "made-sleeper"), "w").close()
+        time.sleep(3600)
+
+    async def run(self, call, context):
+        return ToolResult("never")
 
 
 class Broken(Tool):
