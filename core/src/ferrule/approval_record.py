@@ -174,7 +174,9 @@ def _parsed(document: object) -> dict[str, Approval]:
 def _approval(row: Mapping[str, object]) -> Approval:
     texts = [row[key] for key in ("version", "record_hash", "checkout", "when")]
     hooks = row["hooks"]
-    if not all(isinstance(text, str) for text in texts) or not isinstance(hooks, list):
+    if not isinstance(hooks, list):
+        raise TypeError("hooks must be a list")
+    if not all(isinstance(text, str) for text in [*texts, *cast("list[object]", hooks)]):
         raise TypeError("a value is of the wrong type")
     version, record_hash, checkout, when = cast("list[str]", texts)
     return Approval(

@@ -182,7 +182,13 @@ def test_r09_a_publisher_cannot_write_between_the_lines(site, trust):
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", "null", '{"format": 9}', '{"format": 1, "approved": {"acme-guard": {}}}']
+    "text",
+    ["{", "[]", "null", '{"format": 9}', '{"format": 1, "approved": {"acme-guard": {}}}']
+    + [
+        '{"format": 1, "approved": {"acme-guard": {"version": "1.0", "record_hash": "",'
+        f' "checkout": "", "when": "", "guards": false, "hooks": {hooks}}}}}'
+        for hooks in ("{}", "[[]]")
+    ],
 )
 def test_r08_approvals_that_cannot_be_read_count_as_changed_and_not_as_new(site, trust, text):
     site.add_hooks("guard", JUDGE)
