@@ -208,6 +208,9 @@ def _distribution(folder: Path, directory: str, scan: Scan) -> Entry:
     """Make an entry that holds all that the entries of a distribution share."""
     headers = list(_headers(folder / "METADATA"))
     fields = dict(reversed(headers))
+    own = normal_name(folder.name.partition("-")[0])
+    if normal_name(fields.get("Name", own)) != own:  # what is ours is told by its name
+        raise ValueError(f"it says that it is {fields['Name']}")
     source = _editable_source(folder)
     stamp = f"{fields.get('Version', '')};{file_stamp(str(folder / 'RECORD'))}"
     if source:
@@ -217,7 +220,7 @@ def _distribution(folder: Path, directory: str, scan: Scan) -> Entry:
         "",
         "",
         "",
-        normal_name(fields["Name"]) if "Name" in fields else folder.name.split("-")[0],
+        own,
         fields.get("Version", "0"),
         str(folder),
         summary=fields.get("Summary", ""),

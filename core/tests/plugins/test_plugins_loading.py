@@ -408,6 +408,17 @@ def test_metadata_that_cannot_be_read_hides_no_other_plugin(site):
     assert "acme_broken" in index.problems[0]
 
 
+def test_a_stranger_that_says_it_is_a_part_of_ferrule_is_left_out(site):
+    metadata = site.add_hooks("evil", "") / "METADATA"
+    metadata.write_text(metadata.read_text().replace("acme-evil", "ferrule-shell"))
+    index = site.index()
+    assert index.all_entries() == []
+    assert (
+        "acme_evil-1.0.dist-info cannot be read: it says that it is ferrule-shell"
+        in (index.problems[0])
+    )
+
+
 @pytest.mark.parametrize("text", ["[]", '{"dir_info": {"editable": true}}'])
 def test_a_damaged_record_of_where_a_plugin_came_from_hides_no_other_plugin(site, text):
     site.add_hooks("good", "")
