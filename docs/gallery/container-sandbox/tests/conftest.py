@@ -22,10 +22,7 @@ def engine():
     """
     if shutil.which("podman") is None:
         pytest.skip("needs podman, as in `apt install podman`")
-    if (
-        not BUSYBOX.exists()
-        or subprocess.run(["ldd", BUSYBOX], capture_output=True).returncode == 0
-    ):
+    if not is_static(BUSYBOX):
         pytest.skip("needs a busybox that is linked statically, as in `apt install busybox-static`")
     base = Path(tempfile.mkdtemp(prefix="gallery-podman-", dir="/var/tmp"))
     base.chmod(0o755)

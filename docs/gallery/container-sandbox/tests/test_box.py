@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from ferrule_hookspecs import Command, PluginContext, ResolvedPolicy, SandboxUnavailableError
 from ferrule_hookspecs.errors import PolicyUnenforceableError
@@ -11,6 +12,7 @@ from ferrule_testkit import SandboxConformance
 from ferrule_testkit.home import make_home
 from ferrule_testkit.model_items import function_call, message
 from gallery_box.backend import BoxBackend
+from gallery_box.settings import BoxSettings
 
 CHECKOUT = str(Path(__file__).parents[1])
 POLICY = ResolvedPolicy("workspace-write", "/work", (WritableRoot("/work"),))
@@ -94,11 +96,18 @@ def test_what_it_cannot_do_is_refused(backend, changed):
         backend().prepare(POLICY._replace(**changed), Command(("true",), "/work", {}))
 
 
-def test_a_name_that_the_engine_would_misread_is_refused(backend):
-    policy = POLICY._replace(writable_roots=(WritableRoot("/work,source=/"),))
+@pytest.mark.parametrize("name", ["/work,source=/", "/work\nx", '/work"'])
+def test_a_name_that_the_engine_would_misread_is_refused(backend, name):
+    policy = POLICY._replace(writable_roots=(WritableRoot(name),))
 
     with pytest.raises(SandboxUnavailableError, match="cannot be told"):
         backend().prepare(policy, Command(("true",), "/work", {}))
+
+
+@pytest.mark.parametrize("image", ["--privileged", "-v/:/host", "an image"])
+def test_an_image_is_no_option(image):
+    with pytest.raises(ValidationError, match="image"):
+        BoxSettings(image=image)
 
 
 def test_without_an_image_it_says_what_to_set(backend):

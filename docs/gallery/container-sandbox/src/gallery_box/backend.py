@@ -32,7 +32,7 @@ ENFORCED: Final[frozenset[Feature]] = frozenset(
     {"filesystem", "protected_paths", "deny_read", "network", "pids", "ipc", "metadata"}
 )
 _KEPT: Final = ("DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "HOME", "PATH", "XDG_RUNTIME_DIR")
-_PATIENCE_S: Final = 60
+_PATIENCE_S: Final = 120
 # No right of root, none to be had; nothing of the image can be changed but /tmp, which is new.
 _TIGHT: Final = (
     *("--rm", "--interactive", "--pull=never", "--read-only", "--cap-drop=ALL"),
@@ -172,7 +172,7 @@ def _mount(path: str, kind: str) -> str:
 
 
 def _plain(path: str) -> str:
-    if "," in path or '"' in path:
+    if any(sign in path for sign in ',"\n\r'):  # a mount is a line of comma-separated values
         raise SandboxUnavailableError(f"the name of {path} cannot be told to a container engine")
     return path
 
