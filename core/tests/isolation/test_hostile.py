@@ -15,14 +15,14 @@ MANIFEST = '[capabilities]\nenvironment = ["HOSTILE", "LEFT_BEHIND"]'
         ("exits", "cannot be imported: SystemExit: 3"),
         ("ends", "its process was ended: it ended by itself (exit code 3)"),
         ("crashes", "its process was ended: it was killed by SIGSEGV"),
-        ("hangs", "it did not answer `open` within 5 s"),
+        ("hangs", "it did not answer `open` within 10 s"),
         ("lies", "the tool calls itself 'exec_command', not 'hostile'"),
         ("wrong", "it sent an unknown kind of schema"),
         ("poses", "its schema calls it 'exec_command', not 'hostile'"),
     ],
 )
 def test_a_tool_that_cannot_be_had_is_left_out(stranger, bench, monkeypatch, deed, words):
-    monkeypatch.setattr("ferrule.isolation.guest._OPENING_S", 5.0 if deed == "hangs" else 120.0)
+    monkeypatch.setattr("ferrule.isolation.guest._OPENING_S", 10.0 if deed == "hangs" else 120.0)
     bench.host.environ["HOSTILE"] = deed
     stranger.install("hostile", {"hostile": "Hostile"}, manifest=MANIFEST)
 

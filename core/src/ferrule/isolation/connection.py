@@ -15,7 +15,7 @@ import anyio
 from ferrule.isolation.codec import number, table, text
 from ferrule.isolation.faults import fault_table, read_fault
 from ferrule.isolation.frames import FrameError, FrameReader, encode
-from ferrule_hookspecs.errors import PluginError
+from ferrule_hookspecs.errors import FerruleError, PluginError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -239,17 +239,21 @@ class Connection:
 
     async def _end(self) -> None:
         self._process.kill()
-        with anyio.move_on_after(_ENDING_S):
-            code = await self._process.wait()
-            self.fault = self.fault or _ending(code)
-            while await self._process.read():
-                pass
-            await self._hear()
-        self.ended.set()
-        self._desk.close()
-        for waiter in self._waiting.values():
-            if not waiter.answered.is_set():
-                waiter.answer(None, self._failure())
+        try:
+            with anyio.move_on_after(_ENDING_S):
+                code = await self._process.wait()
+                self.fault = self.fault or _ending(code)
+                while await self._process.read():
+                    pass
+                await self._hear()
+        except (FerruleError, OSError) as error:  # such as a sandbox that was found broken
+            self.fault = self.fault or str(error)
+        finally:
+            self.ended.set()
+            for waiter in self._waiting.values():
+                if not waiter.answered.is_set():
+                    waiter.answer(None, self._failure())
+            self._desk.close()
 
     def _failure(self) -> PluginError:
         lines = self._last_words.decode(errors="replace").strip().splitlines()
