@@ -65,6 +65,7 @@ class Generations:
 
     def manager(self, values: Mapping[str, object]) -> PluginManager:
         """Return the plugin manager of a configuration."""
+        self._watch()  # who is asked first: what changes from then on is seen
         return self._managers.get(
             values, lambda: PluginManager(self.host.index, values, report=self._report)
         )
@@ -75,24 +76,43 @@ class Generations:
 
     async def refresh(self) -> None:
         """Look whether anything changed on disk, and take it up."""
-        if self._watched is None:
-            self._watched = watched_by(self.host.index, self.host.environ)
-        if not self._watched.has_changed():
+        if not self._watch().has_changed():
             return
         async with self._lock:
-            if not self._watched.has_changed():
+            self._coming = self._watch()
+            if not self._coming.has_changed():
                 return
             self._told_before, self._told = frozenset(self._told), set()
-            self._coming = self._watched
             try:
                 await anyio.to_thread.run_sync(self._renew)
             except OSError as error:  # such as a machine without processes left
                 self._report(f"what has changed of plugins cannot be taken up: {error}")
             finally:
                 self._watched = self._coming  # only now, so that others wait for what they see
-                waiting, self._waiting = self._waiting, []
-                for fault in waiting:
-                    self._tell(fault)
+                self._tell_waiting()
+
+    async def prepare(self, values: Mapping[str, object]) -> None:
+        """Make what `manager` returns; what has to be probed for it keeps no other session waiting.
+
+        Raises:
+            ConfigError: The table `plugins` cannot be obeyed.
+        """
+        async with self._lock:
+            try:
+                await anyio.to_thread.run_sync(self.manager, values)
+            finally:
+                self._tell_waiting()
+
+    def _watch(self) -> Watched:
+        """Return what is looked at."""
+        if self._watched is None:
+            self._watched = watched_by(self.host.index, self.host.environ)
+        return self._watched
+
+    def _tell_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for fault in waiting:
+            self._tell(fault)
 
     def _report(self, fault: str) -> None:
         """Tell what the generation before has not told already."""

@@ -90,6 +90,8 @@ class Reloading:
         parts, before = self._parts, self._manager
         renewal = await self._renewal.look(parts.context.config)
         values = parts.context.config if renewal is None else renewal.values
+        if renewal is not None:
+            await self._generations.prepare(values)
         after = self._generations.manager(values)
         if after is before:
             return

@@ -1,5 +1,6 @@
 """What a living session takes up of a configuration that changes between its turns."""
 
+import anyio
 from kernel_plugins.speech import DONE, call, say
 
 
@@ -60,6 +61,37 @@ def test_a_disabled_plugin_that_changes_is_not_imported(bench, stage, checkout, 
 
     assert answers == ["one", "unsupported call: ticket"]
     assert not ran.exists()
+
+
+PATIENT = """\
+import time
+from pathlib import Path
+Path({began!r}).touch()
+while not Path({gate!r}).exists():
+    time.sleep(0.001)
+"""
+
+
+def test_what_is_probed_for_one_session_keeps_no_other_waiting(bench, stage, checkout, tmp_path):
+    began, gate = tmp_path / "began", tmp_path / "gate"
+    checkout.write("__init__.py", PATIENT.format(began=str(began), gate=str(gate)))
+    bench.set_key("plugins.disabled", '["acme-reload"]')
+
+    async def script(session):
+        for count in (1, 2):
+            stage.turns.extend([[call("ticket", id_=f"c{count}"), DONE], [*say("ok"), DONE]])
+            await bench.start(session)
+            if count == 2:
+                with anyio.fail_after(120):
+                    while not began.exists():
+                        await anyio.sleep(0.001)
+                gate.touch()
+            await bench.until("turn/completed", count)
+            bench.set_key("plugins.disabled", "[]")
+
+    bench.run(script)
+
+    assert list(bench.outputs(stage).values()) == ["unsupported call: ticket", "one"]
 
 
 ENDS = """\

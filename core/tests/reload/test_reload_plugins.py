@@ -9,6 +9,8 @@ import anyio
 import pytest
 from kernel_plugins.speech import DONE, call, say
 
+from ferrule.approval_record import record_approval
+
 
 def talk(bench, stage, *steps):
     """Call the tool once a turn; before every turn but the first, take a step."""
@@ -254,6 +256,31 @@ def test_a_guard_that_its_new_version_does_without_goes_on_judging(bench, stage,
     assert "by one" in first
     assert "by one" in second
     assert any("it guards and what is there now has no" in text for text in warnings(bench))
+
+
+def test_what_is_approved_before_the_first_thread_is_opened_counts_in_it(bench, stage, site):
+    site.install("1.0", "by one")
+    bench.set_key("plugins.allow", '["acme-reload", "kernel-plugins"]')
+    bench.set_key("plugins.require_trust", "true")
+    for entry in bench.host.read_index().all_entries():
+        if entry.is_dev:
+            record_approval(entry, entry.hooks, "2026-01-01", bench.host.environ)
+
+    async def main(kernel):
+        options = bench.options(kernel, ephemeral=True)
+        kernel.manager(options.config.values)
+        site.approve(bench.host)
+        session = await kernel.threads.start(options)
+        stage.turns.extend([[call("note", '{"text": "a"}'), DONE], [*say("ok"), DONE]])
+        async with anyio.create_task_group() as group:
+            group.start_soon(bench.read, session)
+            await bench.start(session)
+            await bench.until("turn/completed")
+            await session.close()
+
+    bench.host.run(main)
+
+    assert "by one" in bench.outputs(stage)["c1"]
 
 
 def test_a_version_that_is_not_allowed_is_not_imported_and_its_guard_refuses(bench, stage, site):
