@@ -17,7 +17,6 @@ def desk(ferrule_home, tmp_path):
     """Run `ferrule` with a checkout of `acme-desk`; the checkout can be changed."""
     checkout = tmp_path / "acme-desk"
     shutil.copytree(PACKAGE, checkout, ignore=shutil.ignore_patterns("__pycache__"))
-    ferrule_home.environ["XDG_CACHE_HOME"] = str(tmp_path / "cache")
 
     def run(*arguments, **options):
         return ferrule_home.run("--dev-plugin", str(checkout), *arguments, **options)
