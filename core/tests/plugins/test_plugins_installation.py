@@ -229,6 +229,11 @@ def test_passwords_of_an_index_are_neither_shown_nor_kept(place, monkeypatch):
     assert "hunter2" not in "".join(told)
 
 
+def test_what_an_installer_says_of_passwords_is_not_shown(place):
+    ended = Shell(place, {}).call([sys.executable, "-c", "exit('https://u:hunter2@h.example/x')"])
+    assert ended.last_words == "https://h.example/x"
+
+
 def test_an_installer_is_told_where_its_environment_lies_and_gets_no_keys(place):
     code = (
         "import os; print(os.environ['UV_TOOL_DIR'], sorted(n for n in os.environ if 'KEY' in n))"

@@ -91,4 +91,5 @@ class Shell(NamedTuple):
             )
         except OSError as error:
             raise PluginError(f"{command[0]} cannot be started: {error.strerror}") from None
-        return Ended(finished.returncode, f"{finished.stdout}{finished.stderr}")
+        told = without_secrets_in(f"{finished.stdout}{finished.stderr}")  # not all hide them
+        return Ended(finished.returncode, told)
