@@ -121,13 +121,19 @@ def test_whoever_cannot_sign_is_refused_and_nothing_begins(server, chat, model_s
 @pytest.mark.slow
 def test_what_is_no_message_is_refused_and_others_are_served(server, chat, model_server):
     model_server.play([[message("still here")]])
-    elsewhere = {"conversation": "c", "text": "x", "response_url": "http://10.0.0.1/"}
+    places = ("http://10.0.0.1/", "http://127.0.0.1:99999/", "http://127.0.0.1/\x01", "127.0.0.1")
+    elsewhere = [{"conversation": "c", "text": "x", "response_url": place} for place in places]
 
-    for wrong in (b"", b"{", b"[]", {"conversation": "c"}, elsewhere, b"x" * 300_000):
+    for wrong in (b"", b"{", b"[]", {"conversation": "c"}, *elsewhere, b"x" * 300_000):
         assert chat.post(server, wrong).status_code in (400, 413)
     chat.say(server, "hello")
 
     assert chat.hear()["text"] == "still here"
+
+
+def test_what_an_earlier_server_may_have_taken_is_refused():
+    with pytest.raises(RefusedError, match="older than this server"):
+        Guard(SECRET, lambda: 1_000_000.0).check(signed(SECRET, b"x", 999_999.0), b"x")
 
 
 def test_a_message_passes_once_and_for_a_while():

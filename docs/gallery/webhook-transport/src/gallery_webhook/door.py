@@ -46,6 +46,8 @@ class Door:
     def _allowed(self, url: str) -> str:
         """Return a URL that may be posted to: whoever signs is trusted, the network is not."""
         parts = urlsplit(url)
+        if not url.isprintable() or parts.port == 0:  # or it raises, as some ports do
+            raise ValueError("response_url is no URL")
         if parts.scheme not in ("http", "https") or parts.hostname not in self._hosts:
             raise ValueError(f"{parts.hostname} is not among response_hosts")
         return url

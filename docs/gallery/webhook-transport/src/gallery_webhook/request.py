@@ -8,7 +8,7 @@ import h11
 from anyio.abc import ByteStream
 
 LIMIT: Final = 256 * 1024
-_PATIENCE_S: Final = 30
+_PATIENCE_S: Final = 120
 _PIECE: Final = 65_536
 
 
@@ -29,11 +29,15 @@ class Reply(NamedTuple):
 async def attend(stream: ByteStream, take: Callable[[Posted], Awaitable[Reply]]) -> None:
     """Read one request, have it taken, answer, and hang up; who dawdles is left."""
     wire = h11.Connection(h11.SERVER, max_incomplete_event_size=16_384)
+    try:
+        with anyio.fail_after(_PATIENCE_S):
+            posted = await _read(stream, wire)
+        reply = await take(posted)  # however long: what was begun is not left half done
+    except TimeoutError:
+        return
+    except h11.RemoteProtocolError as error:
+        reply = Reply(error.error_status_hint, b'{"error": "this is no request"}')
     with anyio.move_on_after(_PATIENCE_S):
-        try:
-            reply = await take(await _read(stream, wire))
-        except h11.RemoteProtocolError as error:
-            reply = Reply(error.error_status_hint, b'{"error": "this is no request"}')
         await _write(stream, wire, reply)
 
 

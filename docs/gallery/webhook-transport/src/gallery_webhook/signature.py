@@ -32,6 +32,7 @@ class Guard:
     def __init__(self, secret: str, clock: Callable[[], float] = time.time) -> None:
         self._secret = secret
         self._clock = clock
+        self._began = int(clock())
         self._seen: dict[str, float] = {}
 
     def check(self, headers: Mapping[str, str], body: bytes) -> None:
@@ -43,6 +44,8 @@ class Guard:
         now = self._clock()
         if not timestamp.isdecimal() or abs(now - int(timestamp)) > WINDOW_S:
             raise RefusedError("the message is too old, or from the future")
+        if int(timestamp) < self._began:  # an earlier server may have taken it; nobody remembers
+            raise RefusedError("the message is older than this server")
         # A message may be from a little ahead, so it is remembered for as long as it could pass.
         self._seen = {sign: until for sign, until in self._seen.items() if until >= now}
         if given in self._seen:

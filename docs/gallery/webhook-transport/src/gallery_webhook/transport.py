@@ -18,7 +18,7 @@ from gallery_webhook.signature import Guard, signed
 if TYPE_CHECKING:
     from gallery_webhook.desk import Desk
 
-_TIMEOUT_S = 30
+_TIMEOUT_S = 120
 _WAITING = 100
 Outgoing = tuple[str, Mapping[str, object]]
 
@@ -90,7 +90,7 @@ class WebhookTransport:
                 try:
                     answer = await client.post(url, content=body, headers=headers)
                     answer.raise_for_status()
-                except httpx.HTTPError as error:
+                except (httpx.HTTPError, httpx.InvalidURL) as error:
                     self._warn(f"{self.name} could not post an answer: {type(error).__name__}")
 
 
