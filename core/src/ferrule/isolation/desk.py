@@ -22,14 +22,13 @@ from ferrule.isolation.codec import (
     text,
 )
 from ferrule.isolation.frames import LIMIT, FrameError
-from ferrule.isolation.telling import read_event
+from ferrule.isolation.telling import read_event, read_question
 from ferrule_hookspecs.errors import ToolError
 from ferrule_hookspecs.tools import ToolContext
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from ferrule_hookspecs.events import ServerRequest
     from ferrule_hookspecs.plugins import PluginContext
     from ferrule_hookspecs.tools import Process, SandboxSession
 
@@ -37,7 +36,6 @@ _MOST_PROCESSES: Final = 64
 _READABLE: Final = LIMIT // 2  # what is read grows by a third on its way
 _MOST_WARNINGS: Final = 100
 _LOOKS: Final = ("files.check", "sandbox.classify")
-_QUESTIONS: Final = ("item/tool/requestUserInput", "mcpServer/elicitation/request")
 
 
 class Scene(NamedTuple):
@@ -160,12 +158,10 @@ class Desk:
 
     async def _ask_client(self, values: Table, scene: Scene) -> object:
         ask = cast("ToolContext", scene.context).ask_client
-        question = table(values.get("question"))
         if ask is None:
             raise ToolError("no client of this session can answer")
-        if question.get("method") not in _QUESTIONS:
-            raise ToolError(f"{question.get('method')!r} is not a tool's to ask")
-        return plain(await ask(cast("ServerRequest", dict(question))))
+        question = read_question(values.get("question"), self._context.thread_id, self._calls)
+        return plain(await ask(question))
 
     async def _spawn(self, values: Table, scene: Scene) -> object:
         if len(self._processes) >= _MOST_PROCESSES:

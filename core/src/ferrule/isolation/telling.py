@@ -1,4 +1,4 @@
-"""What a tool of a confined process may tell clients: of its own calls, in forms that are known.
+"""What a tool of a confined process may tell and ask clients: of its own calls, in known forms.
 
 An item that is told is stored with the conversation, and what the user wrote is read back from
 there. So that nobody else's words are taken for the user's, the model's or a reviewer's, everything
@@ -9,13 +9,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from ferrule.isolation.codec import Table, items, number, optional_text, read_item, table, text
+from ferrule.isolation.codec import (
+    Table,
+    flag,
+    items,
+    number,
+    optional_text,
+    read_item,
+    table,
+    text,
+)
 from ferrule.isolation.frames import FrameError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from ferrule_hookspecs.events import Event
+    from ferrule_hookspecs.events import Event, ServerRequest
     from ferrule_hookspecs.items import ThreadItem
 
 _TIMES: Final = {"item/started": "startedAtMs", "item/completed": "completedAtMs"}
@@ -36,6 +45,26 @@ _TYPES: Final = frozenset(
         "webSearch",
     }
 )
+_USERS_INPUT: Final = "item/tool/requestUserInput"
+_ELICITATION: Final = "mcpServer/elicitation/request"
+_ASKED: Final[Mapping[str, frozenset[str]]] = {
+    _USERS_INPUT: frozenset(
+        {"threadId", "turnId", "itemId", "questions", "isBlocking", "autoResolutionMs"}
+    ),
+    _ELICITATION: frozenset(
+        {
+            "threadId",
+            "turnId",
+            "serverName",
+            "mode",
+            "message",
+            "requestedSchema",
+            "url",
+            "elicitationId",
+        }
+    ),
+}
+"""What a question may hold: who asks, and what it stands for, is the host's to say."""
 _STATUSES: Final = ("pending", "inProgress", "completed")
 
 
@@ -66,6 +95,38 @@ def read_event(value: object, thread_id: str, calls: Collection[str]) -> Event:
         told["itemId"] = _own(text(params.get("itemId")), calls)
         told |= {key: text(params.get(key)) for key in _TEXTS[method]}
     return cast("Event", {"method": method, "params": told})
+
+
+def read_question(value: object, thread_id: str, calls: Collection[str]) -> ServerRequest:
+    """Read what a client is to be asked, in the name of a call.
+
+    Args:
+        value: What came over the pipe.
+        thread_id: The session's thread.
+        calls: The calls that the process was given.
+
+    Raises:
+        FrameError: It is not a tool's to ask.
+    """
+    question = table(value)
+    method, given = text(question.get("method")), table(question.get("params"))
+    if method not in _ASKED:
+        raise FrameError(f"{method!r} is not a tool's to ask")
+    if given.get("threadId") != thread_id:
+        raise FrameError("it asked something for another thread")
+    params = {key: each for key, each in given.items() if key in _ASKED[method]}
+    optional_text(params.get("turnId"))
+    if method == _USERS_INPUT:
+        _own(text(params.get("itemId")), calls)
+        for one in map(table, items(params.get("questions"))):
+            for key in ("id", "header", "question"):
+                text(one.get(key))
+            for key in ("isOther", "isSecret"):
+                flag(one.get(key))
+    else:
+        for key in ("serverName", "mode", "message"):
+            text(params.get(key))
+    return cast("ServerRequest", {"method": method, "params": params})
 
 
 def own_item(item: ThreadItem | None, calls: Collection[str]) -> ThreadItem | None:
