@@ -26,7 +26,7 @@ class TicketTool(Tool):
         url, token = (str(self.context.settings[key]) for key in ("url", "token"))
         try:
             async with httpx.AsyncClient(headers={"authorization": f"Bearer {token}"}) as http:
-                answer = await http.post(url, json=dict(call.arguments))
+                answer = await http.post(url, json=dict(call.arguments), timeout=120)
             return ToolResult(f"filed as {answer.raise_for_status().json()['url']}")
         except httpx.HTTPError as error:
-            raise ToolError(f"the ticket was not filed: {error}") from error
+            raise ToolError(f"the ticket was not filed: {error!r}") from error
