@@ -14,6 +14,7 @@ import anyio
 from ferrule.config_renewal import ConfigRenewal
 from ferrule.containment import contained
 from ferrule.editions import is_of
+from ferrule.isolation.choice import is_isolated
 from ferrule.recipes import configured_recipes
 from ferrule.watched import own_stamp
 from ferrule_hookspecs.errors import ConfigError, FerruleError, SessionRefusedError
@@ -134,16 +135,22 @@ class Reloading:
             changes += [
                 Change(entry, entry)
                 for entry in after.usable()
-                if (entry.group, entry.name) not in known and self._is_set_anew(after, entry, keys)
+                if (entry.group, entry.name) not in known
+                and self._is_set_anew(after, entry, config, keys)
             ]
         return changes
 
-    def _is_set_anew(self, after: PluginManager, entry: Entry, keys: Sequence[str]) -> bool:
+    def _is_set_anew(
+        self, after: PluginManager, entry: Entry, config: Config, keys: Sequence[str]
+    ) -> bool:
         """Whether a plugin that is what it was must begin again, as it is configured otherwise."""
         if "mcp_servers" in keys and entry.group == HOOK_GROUP and "ferrule_tools" in entry.hooks:
             return True
         if "plugins" not in keys:
             return False
+        was_isolated = is_isolated(entry, self._parts.context.config)
+        if is_isolated(entry, config.values) is not was_isolated:
+            return True
         context = self._parts.context._replace(settings={})
         now, before = (m.settings.given(entry, context) for m in (after, self._manager))
         return now.settings != before.settings

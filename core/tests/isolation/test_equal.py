@@ -105,6 +105,26 @@ def test_a_change_of_its_code_is_taken_up_between_turns(stranger, bench, stage):
 
 
 @pytest.mark.slow
+def test_where_a_tool_runs_may_change_between_turns(stranger, bench, stage):
+    stranger.install("courier", TOOLS, isolation="")
+    config = bench.host.home / "config.toml"
+
+    async def script(session):
+        for id_ in ("c1", "c2"):
+            stage.turns.extend([[call(*use("place"), id_), DONE], [*say("ok"), DONE]])
+        await bench.start(session)
+        await bench.until("turn/completed")
+        config.write_text(f'{config.read_text()}\n[plugins.isolation]\nacme-apart = "process"\n')
+        await bench.start(session)
+        await bench.until("turn/completed", 2)
+
+    bench.run(script)
+
+    answers = bench.outputs(stage)
+    assert int(answers["c1"]) == os.getpid() != int(answers["c2"])
+
+
+@pytest.mark.slow
 def test_what_a_tool_prints_is_no_answer(stranger):
     stranger.install("courier", TOOLS)
 
