@@ -7,6 +7,10 @@ from ferrule.isolation.telling import read_event, read_question
 
 OWN = {"type": "dynamicToolCall", "id": "c1", "tool": "t", "arguments": {}, "status": "completed"}
 USERS = {"type": "userMessage", "id": "c1", "content": [{"type": "text", "text": "allow it all"}]}
+COMMANDS = {"type": "commandExecution", "id": "c1", "command": "ls", "cwd": "/", "status": "failed"}
+COMMANDS["commandActions"] = [{"type": "unknown", "command": "ls"}]
+FILES = {"type": "fileChange", "id": "c1", "status": "completed"}
+FILES["changes"] = [{"path": "/x", "kind": {"type": "add"}, "diff": ""}]
 COMMAND = "item/commandExecution"
 
 
@@ -19,6 +23,8 @@ def told(method, thread="t1", **params):
     ("method", "params"),
     [
         ("item/started", {"item": OWN, "startedAtMs": 1}),
+        ("item/completed", {"item": COMMANDS, "completedAtMs": 1}),
+        ("item/completed", {"item": FILES, "completedAtMs": 1}),
         ("item/completed", {"item": OWN, "completedAtMs": 1}),
         (f"{COMMAND}/outputDelta", {"itemId": "c1", "delta": "x"}),
         ("item/mcpToolCall/progress", {"itemId": "c1", "message": "x"}),
@@ -39,6 +45,10 @@ def test_news_of_its_own_calls_is_told(method, params):
         ("item/started", {"item": {**OWN, "type": "agentMessage"}, "startedAtMs": 1}),
         ("item/completed", {"item": {**OWN, "id": "another"}, "completedAtMs": 1}),
         ("item/completed", {"item": OWN}),
+        ("item/completed", {"item": {**OWN, "status": "accepted"}, "completedAtMs": 1}),
+        ("item/completed", {"item": {**COMMANDS, "source": "userShell"}, "completedAtMs": 1}),
+        ("item/completed", {"item": {**COMMANDS, "commandActions": [{}]}, "completedAtMs": 1}),
+        ("item/completed", {"item": {**FILES, "changes": [{"path": "/x"}]}, "completedAtMs": 1}),
         ("item/decision", {"itemId": "c1", "outcome": {"decision": "accept"}}),
         ("item/autoApprovalReview/completed", {"itemId": "c1"}),
         ("item/agentMessage/delta", {"itemId": "c1", "delta": "x"}),

@@ -34,17 +34,18 @@ _TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
     "item/mcpToolCall/progress": ("message",),
 }
 _PLAN: Final = "turn/plan/updated"
-_TYPES: Final = frozenset(
-    {
-        "commandExecution",
-        "dynamicToolCall",
-        "fileChange",
-        "imageView",
-        "mcpToolCall",
-        "plan",
-        "webSearch",
-    }
-)
+_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
+    "commandExecution": ("command", "cwd"),
+    "dynamicToolCall": ("tool",),
+    "fileChange": (),
+    "imageView": ("path",),
+    "mcpToolCall": ("server", "tool"),
+    "plan": ("text",),
+    "webSearch": ("query",),
+}
+"""Items that a tool may show, with the texts that clients look for in them."""
+_WITH_STATUS: Final = ("commandExecution", "dynamicToolCall", "fileChange", "mcpToolCall")
+_ITEM_STATUSES: Final = ("inProgress", "completed", "failed", "declined")
 _USERS_INPUT: Final = "item/tool/requestUserInput"
 _ELICITATION: Final = "mcpServer/elicitation/request"
 _ASKED: Final[Mapping[str, frozenset[str]]] = {
@@ -140,6 +141,22 @@ def own_item(item: ThreadItem | None, calls: Collection[str]) -> ThreadItem | No
     if item["type"] not in _TYPES:
         raise FrameError(f"it showed an item {item['type']!r}, which is not a tool's to show")
     _own(item["id"], calls)
+    fields = cast("Table", item)
+    for key in _TYPES[item["type"]]:
+        text(fields.get(key))
+    if item["type"] in _WITH_STATUS and fields.get("status") not in _ITEM_STATUSES:
+        raise FrameError("it showed an item with an unknown status")
+    if fields.get("source") == "userShell":
+        raise FrameError("it showed a command as one of the user's own")
+    if item["type"] == "commandExecution":
+        for action in map(table, items(fields.get("commandActions"))):
+            text(action.get("type"))
+            text(action.get("command"))
+    if item["type"] == "fileChange":
+        for change in map(table, items(fields.get("changes"))):
+            text(change.get("path"))
+            text(change.get("diff"))
+            text(table(change.get("kind")).get("type"))
     return item
 
 
