@@ -117,6 +117,7 @@ def test_r19_the_schema_of_the_configuration_has_the_plugin_s_part(desk):
     assert tables["desk"]["properties"]["retries"]["minimum"] == 0
 
 
+@pytest.mark.slow
 def test_r19_settings_are_kept_over_an_update_that_renames_one(desk, ferrule_home, model_server):
     assert desk("config", "set", "plugins.settings.desk.retries", "5").returncode == 0
     text = (ferrule_home.path / "config.toml").read_text()
