@@ -230,7 +230,7 @@ async def measure(kernel: LocalKernel, load: Load, arguments: argparse.Namespace
     for _ in range(looks):
         await kernel.generations.refresh()
     look_ms = (time.perf_counter() - began) * 1000 / looks
-    with anyio.move_on_after(30):  # the tasks of the last sessions are about to end
+    with anyio.move_on_after(300):  # the tasks of the last sessions are about to end
         while any(ref() is not None for ref in load.former):
             await anyio.sleep(0.01)
             gc.collect()
