@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pydantic import ValidationError
+    from pydantic.json_schema import GenerateJsonSchema
+    from pydantic_core.core_schema import ModelSchema
 
 LIMIT_S: Final = 5.0
 """How long a model may take to look at one table."""
@@ -31,7 +33,9 @@ class SettingsModel(Protocol):
         """Make an instance of a table."""
         ...
 
-    def model_json_schema(self) -> dict[str, object]:
+    def model_json_schema(
+        self, *, schema_generator: type[GenerateJsonSchema] = ...
+    ) -> dict[str, object]:
         """Describe the table."""
         ...
 
@@ -71,10 +75,7 @@ def facts_of(model: SettingsModel) -> str:
         defaults = None if _reads_elsewhere(model) else _lasting_defaults(model)
     except RefusedSettingsError as refused:
         unset = refused.refusals
-    schema = model.model_json_schema()
-    if _takes_other_names(model):
-        schema["additionalProperties"] = True
-    facts = {"schema": schema, "defaults": defaults, "unset": unset}
+    facts = {"schema": _schema_of(model), "defaults": defaults, "unset": unset}
     return json.dumps(facts)
 
 
@@ -126,6 +127,21 @@ def values_in_time(model: SettingsModel, table: Mapping[str, object]) -> dict[st
         raise faults[0]
     cause = str(faults[0]).strip().partition("\n")[0]
     raise PluginError(f"the check of its settings raised {type(faults[0]).__name__}: {cause}")
+
+
+def _schema_of(model: SettingsModel) -> dict[str, object]:
+    from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+
+    class Schema(GenerateJsonSchema):
+        """Says of every model, wherever it stands, where keys count that it does not name."""
+
+        def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:
+            made = super().model_schema(schema)
+            if _takes_other_names(cast("SettingsModel", schema["cls"])):
+                made["additionalProperties"] = True
+            return made
+
+    return model.model_json_schema(schema_generator=Schema)
 
 
 def _takes_other_names(model: SettingsModel) -> bool:

@@ -270,7 +270,9 @@ class AcmeSettings(BaseModel):
 def test_a_model_may_hold_itself_have_other_names_and_values_of_its_own(site, acme, read):
     acme(ODD, version="1.1")
     assert settings_of(site, read())["folder"].name == "tickets"
-    config = read("plugins.settings.acme = { server = 'there', inner = { folder = 'deep' } }")
+    config = read(
+        "plugins.settings.acme = { server = 'there', inner = { folder = 'deep', server = 'x' } }"
+    )
     assert config.warnings == ()
     settings = settings_of(site, config)
     assert (settings["host"], settings["pause"].seconds) == ("there", 2)
