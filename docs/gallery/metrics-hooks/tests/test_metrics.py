@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ferrule_hookspecs import PluginContext
+from ferrule_hookspecs.tools import TurnInfo
 from ferrule_testkit import HooksConformance
 from ferrule_testkit.model_items import function_call, message
 from gallery_metrics import hooks
@@ -48,6 +50,8 @@ def session(ferrule_home, model_server, run_ferrule):
         model_server.play([calls, [message("done")]])
         finished = run_ferrule("--dev-plugin", CHECKOUT, "exec", "--json", "go")
         assert finished.returncode == 0, finished.stderr
+        told = [item["message"] for item in finished.items("error")]
+        assert [text for text in told if "plugin 'metrics'" in text] == []
         return finished
 
     return run
@@ -92,12 +96,28 @@ def test_what_has_to_be_approved_is_counted(ferrule_home, model_server, run_ferr
     assert values(ferrule_home.path / "metrics.prom")["ferrule_approvals_total"] == 1
 
 
-def test_writers_wait_for_each_other_and_nothing_is_lost(tmp_path):
+def test_writers_wait_for_each_other_and_nothing_is_lost(tmp_path, monkeypatch):
+    monkeypatch.setattr("gallery_metrics.file._PATIENCE_S", 120)  # disks stand still, too
     file = tmp_path / "metrics.prom"
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: write(file, counted("ferrule_approvals")), range(20)))
 
     assert values(file) == {"ferrule_approvals_total": 20}
+
+
+def test_what_cannot_be_written_is_written_with_what_comes_next(tmp_path):
+    folder = tmp_path / "folder"
+    folder.write_text("in the way")
+    context = PluginContext(tmp_path, {}, thread_id="t", settings={"path": "folder/metrics.prom"})
+    turn = TurnInfo("t", "turn-1", str(tmp_path), "gpt")
+    outcome = {"id": "turn-1", "items": [], "status": "completed", "error": None}
+    hooks.ferrule_session_start(context)
+    with pytest.raises(OSError, match="folder"):
+        hooks.ferrule_turn_end(turn, outcome)
+    folder.unlink()
+    hooks.ferrule_session_end(context)
+
+    assert values(folder / "metrics.prom")['ferrule_turns_total{status="completed"}'] == 1
 
 
 def test_buckets_hold_what_is_below_their_bound(tmp_path):

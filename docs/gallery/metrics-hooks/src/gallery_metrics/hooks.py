@@ -110,5 +110,10 @@ def _write(thread_id: str) -> None:
         samples = session.waiting.copy() if session else Counter[Sample]()
         if session:
             session.waiting.clear()
-    if session and samples:
+    if not session or not samples:
+        return
+    try:
         write(session.file, samples)
+    except Exception:
+        _add(thread_id, samples)  # they are written with what comes next
+        raise
