@@ -1,17 +1,32 @@
 """A process that ends, or that cannot be believed, costs the calls in flight and nothing else."""
 
 import json
+from types import SimpleNamespace
 
 import anyio
 import pytest
 from kernel_plugins.speech import DONE, call, say
 
 from ferrule.isolation.tools import IsolatedTools
+from ferrule_hookspecs.errors import PluginError
 from ferrule_hookspecs.host import ConfigRequest
 from ferrule_hookspecs.plugins import PluginContext
+from ferrule_hookspecs.sandbox import ResolvedPolicy
+from ferrule_hookspecs.tools import ToolCall
 from ferrule_testkit.processes import survivors
 
 TOOLS = {"trouble": "Trouble", "broken": "Broken", "unwilling": "Unwilling"}
+
+
+def opener_of(kernel, bench):
+    """What opens tools apart, without a session around it; and the manager."""
+    work = str(bench.workspace)
+    values = kernel.config(ConfigRequest(cwd=work)).values
+    manager = kernel.manager(values)
+    context = PluginContext(
+        bench.host.home, values, work, "t", kernel.environ, runtime=kernel.runtime
+    )
+    return manager, IsolatedTools(manager, context, print, lambda _, given: given)
 
 
 def slow(*values):
@@ -155,14 +170,8 @@ def test_a_session_whose_opening_is_given_up_leaves_no_process(
     stranger.install("trouble", {"trouble": "Trouble", "sleeper": "Sleeper"}, manifest=manifest)
 
     async def main(kernel):
-        work = str(bench.workspace)
-        values = kernel.config(ConfigRequest(cwd=work)).values
-        manager = kernel.manager(values)
-        context = PluginContext(
-            bench.host.home, values, work, "t", kernel.environ, runtime=kernel.runtime
-        )
+        manager, opener = opener_of(kernel, bench)
         good, other = (manager.entry("ferrule.tools", name) for name in ("trouble", "sleeper"))
-        opener = IsolatedTools(manager, context, print, lambda _, given: given)
         with anyio.fail_after(120):
             async with anyio.create_task_group() as group:
                 group.start_soon(opener.open, [good, other._replace(distribution="acme-other")])
@@ -173,4 +182,25 @@ def test_a_session_whose_opening_is_given_up_leaves_no_process(
             while survivors(f"LEFT_BEHIND={marker}"):
                 await anyio.sleep(0.01)
 
+    bench.host.run(main)
+
+
+def test_a_process_that_was_closed_is_not_started_again(stranger, bench):
+    stranger.install("trouble", {"trouble": "Trouble"})
+
+    async def main(kernel):
+        manager, opener = opener_of(kernel, bench)
+        (tool,) = await opener.open([manager.entry("ferrule.tools", "trouble")])
+        await tool.aclose()
+        with pytest.raises(PluginError, match="has ended with the session, or was replaced"):
+            await tool.run(ToolCall("c1", "trouble", {"what": "fine"}, "{}", "function"), scene)
+
+    scene = SimpleNamespace(
+        sandbox=SimpleNamespace(policy=ResolvedPolicy("read-only", "/")),
+        turn_id="u",
+        thread_id="t",
+        cwd="/",
+        output_token_limit=1,
+        ask_client=None,
+    )
     bench.host.run(main)

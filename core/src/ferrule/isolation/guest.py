@@ -75,6 +75,7 @@ class Guest:
         self._context = context
         self._connection: Connection | None = None
         self._starts = 0
+        self._is_closed = False
         self._starting = anyio.Lock()  # one task starts it; the others take what it started
         self._names = {entry.name for entry, _ in wanted}
         self._closes: list[Callable[[], Awaitable[None]]] = []
@@ -91,6 +92,8 @@ class Guest:
         Raises:
             FerruleError: It cannot be confined, or not be started.
         """
+        if self._is_closed:
+            raise PluginError("its process has ended with the session, or was replaced")
         if self._starts >= _STARTS:
             raise PluginError(
                 f"the process of {self._entry.distribution} ended {_STARTS} times in this session,"
@@ -118,6 +121,9 @@ class Guest:
         process = await self._started(sandbox, boundary)
         connection = self._connection = Connection(process, Desk(self._context))
         self._runtime.start(connection.serve, f"the tools of {self._entry.distribution}")
+        if self._is_closed:  # while this one was being started
+            connection.fail("the session ends")
+            await self._close_sandbox()
         tools = [
             {
                 "name": entry.name,
@@ -160,7 +166,7 @@ class Guest:
 
     async def close(self) -> None:
         """End the process and its sandbox."""
-        self._starts = _STARTS
+        self._is_closed = True
         try:
             if self._connection is not None:
                 await self._connection.close()
