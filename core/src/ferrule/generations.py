@@ -177,11 +177,14 @@ class Generations:
         for values, manager in self._managers.pairs():
             was_used = {entry.key for entry in manager.usable()}
             trial = PluginManager(new, values, report=_unheard, barred=self._barred)
+            missing = [] if manager.required_missing() else trial.required_missing()
             for entry, state, reason in trial.standings:
                 name = entry.distribution
                 if name not in known:
                     continue
-                if state == "active":
+                if missing and state == "active" and manager.requires(entry):
+                    broken.setdefault(name, missing[0])  # such as another version than is required
+                elif state == "active":
                     active.setdefault(name, {})[entry.key] = entry
                 elif state in _UNUSABLE and any(each.key in was_used for each in known[name]):
                     broken.setdefault(name, reason)

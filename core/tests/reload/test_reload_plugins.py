@@ -246,6 +246,17 @@ def test_a_guard_whose_new_version_needs_another_python_goes_on_judging(bench, s
     assert "goes on as it was: what is there now cannot be used" in warnings(bench)[0]
 
 
+def test_a_guard_whose_version_is_required_goes_on_judging_in_that_version(bench, stage, site):
+    site.install("1.0", "by one")
+    bench.set_key("plugins.required", '["acme-reload==1.0"]')
+
+    first, second = note(bench, stage, lambda: site.install("2.0", "by two"))
+
+    assert "by one" in first
+    assert "by one" in second
+    assert "'acme-reload==1.0' is installed in version 2.0 only" in warnings(bench)[0]
+
+
 def test_a_guard_that_its_new_version_does_without_goes_on_judging(bench, stage, site):
     site.install("1.0", "by one")
     site.approve(bench.host)
