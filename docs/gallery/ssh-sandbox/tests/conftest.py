@@ -3,7 +3,6 @@
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -14,6 +13,7 @@ import pytest
 from ferrule_testkit.surroundings import free_port
 
 PATIENCE_S = 120
+ATTEMPTS = 5
 SSHD = """\
 Port {port}
 ListenAddress 127.0.0.1
@@ -40,38 +40,48 @@ def machine():
     for name in ("host", "user"):
         key = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
         subprocess.run(key, check=True)
-    port = free_port()
-    (folder / "config").write_text(SSHD.format(port=port, folder=folder))
-    (folder / "known").write_text(f"[127.0.0.1]:{port} {(folder / 'host.pub').read_text()}")
     if os.geteuid() == 0:
         os.makedirs("/run/sshd", exist_ok=True)  # it insists on this one
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen([sshd, "-D", "-e", "-f", folder / "config"], stderr=log)
-        try:
-            await_port(port, server, folder / "log")
-            yield {
-                "host": "127.0.0.1",
-                "user": pwd.getpwuid(os.geteuid()).pw_name,
-                "port": port,
-                "identity": str(folder / "user"),
-                "known_hosts": str(folder / "known"),
-                "home": str(folder / "home"),
-            }
-        finally:
-            server.kill()
-            server.wait()
-            shutil.rmtree(folder)
+    server, port = start(sshd, folder)
+    try:
+        (folder / "known").write_text(f"[127.0.0.1]:{port} {(folder / 'host.pub').read_text()}")
+        yield {
+            "host": "127.0.0.1",
+            "user": pwd.getpwuid(os.geteuid()).pw_name,
+            "port": port,
+            "identity": str(folder / "user"),
+            "known_hosts": str(folder / "known"),
+            "home": str(folder / "home"),
+        }
+    finally:
+        server.kill()
+        server.wait()
+        shutil.rmtree(folder)
 
 
-def await_port(port, server, log):
+def start(sshd, folder):
+    """Start it; a port that somebody else took meanwhile is not insisted on."""
+    log = folder / "log"
+    for _ in range(ATTEMPTS):
+        port = free_port()
+        (folder / "config").write_text(SSHD.format(port=port, folder=folder))
+        with log.open("wb") as errors:
+            server = subprocess.Popen([sshd, "-D", "-e", "-f", folder / "config"], stderr=errors)
+        if listens(server, log):
+            return server, port
+    said = log.read_text()[-300:]
+    shutil.rmtree(folder)
+    pytest.skip(f"sshd does not run here: {said}")
+
+
+def listens(server, log):
+    """Wait until it does, or has ended."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
-        if server.poll() is not None:
-            pytest.skip(f"sshd does not run here: {log.read_text()[-300:]}")
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            time.sleep(0.02)
-        else:
-            return
+        has_ended = server.poll() is not None
+        if "Server listening on" in log.read_text() or has_ended:
+            return not has_ended
+        time.sleep(0.02)
+    server.kill()
+    server.wait()
     pytest.fail("sshd does not answer")

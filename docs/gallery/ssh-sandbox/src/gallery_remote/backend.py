@@ -28,9 +28,9 @@ from gallery_remote.files import NoFiles
 
 _KEPT: Final = ("HOME", "LOGNAME", "PATH", "SSH_AUTH_SOCK", "USER")
 _LONGEST: Final = 130_000  # bytes; a word of a command line holds 128 KiB
-_PATIENCE_S: Final = 30
+_PATIENCE_S: Final = 120
 _STRICT: Final = (
-    *("BatchMode=yes", "StrictHostKeyChecking=yes", "ConnectTimeout=15", "EscapeChar=none"),
+    *("BatchMode=yes", "StrictHostKeyChecking=yes", "ConnectTimeout=60", "EscapeChar=none"),
     *("ForwardAgent=no", "ClearAllForwardings=yes", "PermitLocalCommand=no", "LogLevel=ERROR"),
 )
 
