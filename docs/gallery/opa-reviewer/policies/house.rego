@@ -28,6 +28,6 @@ refusals contains "changes of the system are for its administrators" if {
 }
 
 harmless if {
-	not input.escalation
+	input.escalation == false # not `not input.escalation`, which holds where nothing is said
 	input.call.tool in {"exec_command", "apply_patch"}
 }

@@ -42,6 +42,7 @@ def request(cmd, *, tool="exec_command", escalation=False):
         (request("cat /etc/passwd"), "decline"),
         (request("curling"), "accept"),
         (request("ls", tool="another"), "escalate"),
+        ({"call": request("ls")["call"]}, "escalate"),
     ],
 )
 def test_the_policy_decides(asked, decision):

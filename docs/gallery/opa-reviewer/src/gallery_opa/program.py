@@ -26,11 +26,11 @@ def main() -> int:
         if arguments.check:
             decide(arguments.policy, arguments.data, _MIXED_UP)
             return 0
-        answer = decide(arguments.policy, arguments.data, json.load(sys.stdin))
-    except (UndecidedError, OSError, ValueError) as error:
+        answer = json.dumps(decide(arguments.policy, arguments.data, json.load(sys.stdin)))
+    except (UndecidedError, OSError, TypeError, ValueError) as error:
         sys.stderr.write(f"ferrule-opa-review: {arguments.policy}: {error}\n")
         return 1
-    sys.stdout.write(json.dumps(answer))
+    sys.stdout.write(answer)
     return 0
 
 
