@@ -22,6 +22,8 @@ def uv(*arguments, **options):
 @pytest.fixture(scope="session")
 def wheels(tmp_path_factory):
     """A folder with the wheels of all distributions, ours and the third-party samples."""
+    if shutil.which("uv") is None:
+        pytest.skip("uv is not installed, which builds and installs what is tried")
     folder = tmp_path_factory.mktemp("wheels")
     uv("build", "--all-packages", "--wheel", "-q", "-o", folder, ROOT)
     for package in sorted(PACKAGES.iterdir()):
@@ -97,6 +99,4 @@ def run_in(ferrule_home):
         finally:
             object.__setattr__(home, "command", command)
 
-    if shutil.which("uv") is None:
-        pytest.skip("uv is not installed")
     return run

@@ -21,8 +21,9 @@ def test_the_callers_own_settings_do_not_reach_the_run(monkeypatch, tmp_path):
 
     monkeypatch.setenv("OPENAI_API_KEY", "real")
     monkeypatch.setenv("FERRULE_HOME", "/real")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/real")
     home = make_home(tmp_path / "x", "http://127.0.0.1:1/v1")
-    assert "OPENAI_API_KEY" not in home.environ
+    assert not {"OPENAI_API_KEY", "XDG_CACHE_HOME"} & home.environ.keys()
     assert home.environ["FERRULE_HOME"] == str(home.path)
 
 

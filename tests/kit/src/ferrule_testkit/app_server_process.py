@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from ferrule_testkit.home import FerruleHome
 
-_START_S: Final = 30.0
+_START_S: Final = 120.0
 _LISTENS: Final = re.compile(r"listening on: (\S+)")
 
 
@@ -66,7 +66,7 @@ class AppServerProcess:
     def __enter__(self) -> AppServerProcess:
         self._reader.start()
         if self._expected and not self._is_up.wait(_START_S):
-            self.process.kill()
+            self.__exit__()
             raise AssertionError(f"the server does not listen: {self.stderr}")
         return self
 

@@ -31,6 +31,8 @@ env_key = "SCRIPTED_KEY"
 {tables}
 """
 _FORGOTTEN: Final = ("FERRULE_", "CODEX_", "OPENAI_")
+_FOLDERS: Final = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
+"""Of whoever runs the tests: what one run notes there, of a plugin that was slow, say, all see."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,11 @@ def make_home(folder: Path, base_url: str, project: Path | None = None) -> Ferru
     home, workspace, user = folder / "home", folder / "workspace", folder / "user"
     for path in (home, workspace, user):
         path.mkdir(parents=True)
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(_FORGOTTEN)}
+    environ = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(_FORGOTTEN) and name not in _FOLDERS
+    }
     environ |= {
         "FERRULE_HOME": str(home),
         "HOME": str(user),
