@@ -40,7 +40,7 @@ def strictest(verdicts: Mapping[str, Verdict]) -> Verdict:
     """Combine opinions: deny beats ask beats allow, whatever their order; none is an allow."""
     return min(
         verdicts.values(),
-        key=lambda verdict: (_STRICTNESS[verdict.decision], verdict[1:]),
+        key=lambda verdict: (_STRICTNESS[verdict.decision], repr(verdict[1:])),
         default=Verdict.allow(),
     )
 
@@ -141,7 +141,7 @@ class Dispatcher:
             verdict = answer.value
             if answer.fault:
                 verdicts[answer.entry.name] = Verdict.deny(f"{answer.entry.label}: {answer.fault}")
-            elif isinstance(verdict, Verdict) and verdict.decision in _STRICTNESS:
+            elif isinstance(verdict, Verdict) and verdict.decision in list(_STRICTNESS):
                 verdicts[answer.entry.name] = verdict
             elif verdict is not None:
                 fault = f"hook {name} returned {type(verdict).__name__}, not a Verdict"

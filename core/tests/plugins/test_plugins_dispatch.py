@@ -96,6 +96,21 @@ def test_r15_slow_raising_and_async_plugins_are_called_together(site, short):
     assert len(site.reports) == 8
 
 
+def test_a_verdict_that_cannot_be_read_is_a_refusal_of_its_plugin(site):
+    verdicts = assess(
+        site,
+        listed=("", "return Verdict(['allow'])"),
+        unknown=("", "return Verdict('maybe')"),
+        unsaid=("", "return Verdict('deny', None)"),
+        denying=("", "return Verdict.deny('no')"),
+    )
+    assert {verdict.decision for verdict in verdicts.values()} == {"deny"}
+    assert all("acme-" in verdicts[name].reason for name in ("listed", "unknown"))
+    assert len(site.reports) == 2
+    del verdicts["listed"], verdicts["unknown"]
+    assert strictest(verdicts).decision == "deny"
+
+
 PATIENT = """
 from ferrule_hookspecs.markers import patient
 @hookimpl
