@@ -62,6 +62,7 @@ class Index:
         self._cache = cache
         self._path = path
         self._contract = cache["contract"]
+        self._own: set[str] = set()
         replaced = {entry.distribution for entry in extra}
         installed = map(_entry_from_json, cache["entries"])
         kept = [entry for entry in installed if entry.distribution not in replaced]
@@ -126,15 +127,20 @@ class Index:
         results = probe_entries(missing)
         for entry, result in zip(missing, results, strict=True):
             self._cache["probes"][_probe_key(entry)] = [entry.stamp, *result]
+            if entry.is_editable and not result.ok and entry.roots[0] not in sys.path:
+                # Installed while this process runs, it may be found by the next one only.
+                self._own.add(_probe_key(entry))
         self._entries = [self._with_probe(entry) for entry in self._entries]
         self.save()
 
     def save(self) -> None:
         """Write the cache file; a folder that cannot be written only costs time."""
         temporary = self._path.with_suffix(f".{os.getpid()}")
+        probes = self._cache["probes"].items()
+        kept = {**self._cache, "probes": {k: row for k, row in probes if k not in self._own}}
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            temporary.write_text(json.dumps(self._cache), "utf-8")
+            temporary.write_text(json.dumps(kept), "utf-8")
             os.replace(temporary, self._path)
         except OSError:
             with suppress(OSError):

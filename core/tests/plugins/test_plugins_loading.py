@@ -483,3 +483,20 @@ def test_the_probe_tells_the_help_and_options_of_a_command(site):
 def test_an_entry_is_labelled_with_name_distribution_version_and_file():
     entry = Entry("ferrule.plugins", "guard", "acme", "acme-dist", "1.2", "/site/acme.dist-info")
     assert entry.label == "plugin 'guard' (acme-dist 1.2, /site/acme.dist-info)"
+
+
+def test_a_checkout_that_this_process_cannot_find_yet_is_tried_by_the_next_one(site):
+    source = site.root / "checkout" / "src"
+    source.mkdir(parents=True)
+    (source / "acme_late.py").write_text("")
+    info = site.add("acme-late", {"ferrule.plugins:late": "acme_late"}, {})
+    url = (site.root / "checkout").as_uri()
+    (info / "direct_url.json").write_text(f'{{"url": "{url}", "dir_info": {{"editable": true}}}}')
+
+    (before,) = site.manager().standings
+    sys.path.append(str(source))  # as an interpreter does that starts now
+    (after,) = site.manager().standings
+
+    assert before.state == "broken"
+    assert "cannot be found" in before.reason
+    assert after.state == "active"
