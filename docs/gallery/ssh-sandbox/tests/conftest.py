@@ -33,7 +33,7 @@ SetEnv HOME={folder}/home
 def machine():
     """The settings for a machine that answers; its home is `machine["home"]`."""
     sshd = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
-    if sshd is None or shutil.which("ssh-keygen") is None:
+    if sshd is None or None in map(shutil.which, ("ssh", "ssh-keygen")):
         pytest.skip("needs ssh and sshd, as in `apt install openssh-client openssh-server`")
     folder = Path(tempfile.mkdtemp(prefix="gallery-sshd-"))
     (folder / "home").mkdir()
@@ -45,7 +45,7 @@ def machine():
     server, port = start(sshd, folder)
     try:
         (folder / "known").write_text(f"[127.0.0.1]:{port} {(folder / 'host.pub').read_text()}")
-        yield {
+        answering = {
             "host": "127.0.0.1",
             "user": pwd.getpwuid(os.geteuid()).pw_name,
             "port": port,
@@ -53,6 +53,8 @@ def machine():
             "known_hosts": str(folder / "known"),
             "home": str(folder / "home"),
         }
+        log_in(answering, folder / "log")
+        yield answering
     finally:
         server.kill()
         server.wait()
@@ -85,3 +87,13 @@ def listens(server, log):
     server.kill()
     server.wait()
     pytest.fail("sshd does not answer")
+
+
+def log_in(machine, log):
+    """Skip where sshd lets this user in by no key: one without a shell, or who is locked."""
+    options = ["-F", "/dev/null", "-p", str(machine["port"]), "-i", machine["identity"]]
+    options += ["-o", "BatchMode=yes", "-o", f"UserKnownHostsFile={machine['known_hosts']}"]
+    command = ["ssh", *options, f"{machine['user']}@{machine['host']}", "true"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip(f"sshd does not let us in here: {done.stderr}{log.read_text()[-300:]}")
