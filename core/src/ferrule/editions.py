@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
 from ferrule.loading import load_target
+from ferrule.package_names import package_names
 from ferrule_hookspecs.errors import PluginError
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 PATIENCE_S: Final = 30.0
 """How long one of two threads that import the same waits for the other, which may hang."""
-_OURS: Final = ("ferrule", "ferrule_hookspecs", "ferrule_testkit")
 
 
 class Edition:
@@ -52,7 +52,7 @@ class Edition:
         self.is_first = is_first
         self.is_current = True
         self.roots = tuple(entry.roots)
-        self.packages = _packages(entry)
+        self.packages = package_names(entry)
         self._lock = _lock_of(entry.distribution)
         self._builtins = {**vars(builtins), "__import__": self._import}
         self._foreign = frozenset(_loaded(self.packages)) if is_first else frozenset[str]()
@@ -351,71 +351,3 @@ def _is_within(name: str, packages: Collection[str]) -> bool:
 
 def _loaded(packages: Collection[str]) -> list[str]:
     return [name for name in list(sys.modules) if _is_within(name, packages)]
-
-
-def _packages(entry: Entry) -> frozenset[str]:
-    """Name what a distribution brings: its modules and packages, never a namespace's parent."""
-    target = entry.target.partition(":")[0]
-    if entry.is_dev or entry.is_editable:
-        root = entry.roots[0]  # all in it is of the project; without `src`, what the entry names
-        names = _names_in(root) if os.path.basename(root) == "src" else []
-        found = {
-            each for name in (*names, target.partition(".")[0]) for each in _within(root, name)
-        }
-    else:
-        found = {_shallowest(path, files) for files in [_recorded(entry)] for path in files}
-    own = {name for name in found if name.partition(".")[0] not in _OURS}
-    return frozenset(own or {_outermost_on_disk(target, entry.roots)})
-
-
-def _outermost_on_disk(target: str, roots: Sequence[str]) -> str:
-    parts = target.split(".")
-    for name in (".".join(parts[:depth]) for depth in range(1, len(parts))):
-        path = os.path.join(*name.split("."))
-        files = (os.path.join(root, path, "__init__.py") for root in roots)
-        if any(map(os.path.isfile, files)):
-            return name
-    return target
-
-
-def _within(root: str, name: str) -> Iterator[str]:
-    """Name a package or module of a folder, or those in it where it is but a namespace."""
-    path = os.path.join(root, *name.split("."))
-    if os.path.isfile(f"{path}.py") or os.path.isfile(os.path.join(path, "__init__.py")):
-        yield name
-    elif os.path.isdir(path):
-        for inner in _names_in(path):
-            yield from _within(root, f"{name}.{inner}")
-
-
-def _shallowest(path: str, files: Collection[str]) -> str:
-    """Name the outermost package that a file is in, else the module that it is."""
-    parts = path.split("/")
-    for depth in range(1, len(parts)):
-        if "/".join([*parts[:depth], "__init__.py"]) in files:
-            return ".".join(parts[:depth])
-    return ".".join([*parts[:-1], parts[-1].partition(".")[0]])
-
-
-def _recorded(entry: Entry) -> set[str]:
-    """List the code that a distribution has installed."""
-    try:
-        with open(os.path.join(entry.location, "RECORD"), encoding="utf-8") as file:
-            paths = {line.partition(",")[0] for line in file}
-    except OSError:
-        return set()
-    return {
-        path
-        for path in paths
-        if path.endswith((".py", *EXTENSION_SUFFIXES))
-        and all(part.isidentifier() for part in path.split("/")[:-1])
-    }
-
-
-def _names_in(folder: str) -> list[str]:
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return []
-    plain = [name.removesuffix(".py") for name in names if name != "__pycache__"]
-    return [name for name in plain if name.isidentifier()]
