@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Final, cast
 
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
 from ferrule.loading import load_target
-from ferrule.package_names import package_names
 from ferrule_hookspecs.errors import PluginError
 
 if TYPE_CHECKING:
@@ -48,6 +47,8 @@ class Edition:
     """
 
     def __init__(self, entry: Entry, *, is_first: bool) -> None:
+        from ferrule.package_names import package_names  # only plugins of others have editions
+
         self.modules: dict[str, ModuleType] = {}
         self.is_first = is_first
         self.is_current = True
