@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 import anyio
 
 from ferrule.abandonable import AbandonableCall
+from ferrule.call_limit import call_limit
 from ferrule.containment import FAULTS, is_cancelled
 from ferrule.editions import load_entry
 from ferrule.hook_times import MEASURED
 from ferrule_hookspecs.errors import PluginError, SessionRefusedError
-from ferrule_hookspecs.markers import HOOK_CONTRACTS, PATIENCE, REPLAYABLE
+from ferrule_hookspecs.markers import PATIENCE, REPLAYABLE
 from ferrule_hookspecs.review import Verdict
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     import pluggy
 
+    from ferrule.call_limit import CallLimit
     from ferrule.entry import Entry
     from ferrule.guarding import Guard
     from ferrule_hookspecs.markers import HookContract, HookKind
@@ -194,11 +196,10 @@ class Dispatcher:
         self, entry: Entry, name: str, kind: HookKind, kwargs: Mapping[str, object]
     ) -> _Answer:
         """Call one implementation; whatever goes wrong becomes the answer's fault."""
-        limit_s = _contract(name, kind).timeout_s
-        started, fault = anyio.current_time(), ""
-        with anyio.move_on_after(limit_s) as scope:
+        fault = ""
+        with call_limit(_contract(name, kind).timeout_s) as limit:
             try:
-                return _Answer(entry, await self._run(entry, name, kwargs, scope))
+                return _Answer(entry, await self._run(entry, name, kwargs, limit))
             except asyncio.CancelledError:
                 if is_cancelled():
                     raise
@@ -207,17 +208,16 @@ class Dispatcher:
                 raise
             except FAULTS as error:
                 fault = _describe(name, error)
-        fault = fault or f"hook {name} did not answer within {scope.deadline - started:.3g} s"
+        fault = fault or f"hook {name} did not answer within {limit.seconds:g} s"
         self._tell(entry, name, fault)
         return _Answer(entry, fault=fault)
 
     async def _run(
-        self, entry: Entry, name: str, kwargs: Mapping[str, object], scope: anyio.CancelScope
+        self, entry: Entry, name: str, kwargs: Mapping[str, object], limit: CallLimit
     ) -> object:
         implementation = await self._implementation(entry, name)
-        patience = getattr(implementation.function, PATIENCE, None)
-        if patience is not None:
-            scope.deadline = anyio.current_time() + patience
+        # Anew: what its import took is not the call's.
+        limit.start(getattr(implementation.function, PATIENCE, limit.seconds))
         if "context" in implementation.argnames:
             context = cast("PluginContext", kwargs["context"])
             kwargs = {**kwargs, "context": self._given(entry, context)}
@@ -230,8 +230,7 @@ class Dispatcher:
             value = await self._in_thread(entry, name, lambda: function(*arguments))
             return await value if inspect.isawaitable(value) else value
         finally:
-            limit_s = HOOK_CONTRACTS[name].timeout_s if patience is None else patience
-            MEASURED.add(entry, name, anyio.current_time() - began, limit_s)
+            MEASURED.add(entry, name, anyio.current_time() - began, limit.seconds)
 
     async def _in_thread(self, entry: Entry, name: str, function: Callable[[], object]) -> object:
         """Run blocking code; while an earlier call of it still hangs, no second one is started."""
@@ -259,7 +258,9 @@ class Dispatcher:
     async def _register(self, entry: Entry, manager: pluggy.PluginManager) -> None:
         if entry.name in self._broken:
             raise PluginError(self._broken[entry.name])
-
+        earlier = self._hung.get((entry.name, "import"))
+        if earlier is not None and earlier.is_running:  # slow is not broken: it may end yet
+            raise PluginError("its import, given up at its deadline, still runs")
         try:
             plugin = await self._in_thread(entry, "import", lambda: load_entry(entry))
             if not manager.has_plugin(entry.name):
