@@ -36,10 +36,14 @@ def killed(tmp_path, *words):
     argv = [sys.executable, "-c", SESSION, str(tmp_path), *words]
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as session:
         holder, *others = (int(line) for line in session.stdout)
-    deadline = time.monotonic() + 120
-    while (tmp_path / ".git").exists():  # what goes last
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    try:
+        deadline = time.monotonic() + 120
+        while (tmp_path / ".git").exists():  # what goes last
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    except BaseException:
+        end([holder, *others])
+        raise
     return holder, others
 
 
