@@ -82,6 +82,7 @@ def test_all_eight_are_installed_checked_and_used(whole, run_in, ferrule_home, m
     report = run_in(whole, "threads-report", "--json")
 
     assert run.returncode == 0, run.stderr
+    assert "plugin 'metrics'" not in run.stdout, run.stdout
     assert filed == [TICKET]
     output = model_server.requests[-1].body["input"][-1]["output"]
     assert output == "filed as https://tickets.example.com/7"

@@ -9,6 +9,7 @@ import pytest
 from ferrule_testkit import TransportConformance
 from ferrule_testkit.app_server_process import AppServerProcess
 from ferrule_testkit.model_items import function_call, message
+from gallery_webhook.request import LIMIT
 from gallery_webhook.signature import WINDOW_S, Guard, RefusedError, signed
 from gallery_webhook.transport import WebhookTransport
 
@@ -86,7 +87,8 @@ def test_an_approval_is_a_message_with_buttons(server, chat, model_server, decis
     (pressed,) = [each for each in question["actions"] if each["decision"] == decision]
     elsewhere = chat.post(server, {"conversation": "another", "action": pressed})
     answered = chat.post(server, {"conversation": "general", "action": pressed})
-    again = chat.post(server, {"conversation": "general ", "action": pressed})
+    pressed["label"] = "once more"  # else it would be the very same message
+    again = chat.post(server, {"conversation": "general", "action": pressed})
     end = chat.hear()
 
     assert "echo r" in question["text"]
@@ -124,7 +126,7 @@ def test_what_is_no_message_is_refused_and_others_are_served(server, chat, model
     places = ("http://10.0.0.1/", "http://127.0.0.1:99999/", "http://127.0.0.1/\x01", "127.0.0.1")
     elsewhere = [{"conversation": "c", "text": "x", "response_url": place} for place in places]
 
-    for wrong in (b"", b"{", b"[]", {"conversation": "c"}, *elsewhere, b"x" * 300_000):
+    for wrong in (b"", b"{", b"[]", {"conversation": "c"}, *elsewhere, b"x" * (LIMIT + 1)):
         assert chat.post(server, wrong).status_code in (400, 413)
     chat.say(server, "hello")
 
