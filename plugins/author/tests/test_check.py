@@ -195,6 +195,34 @@ def test_an_import_that_does_not_end_is_ended(new_package):
     assert finding.message == "its import did not end within 2 s"
 
 
+BACKEND = """
+import os
+def build_wheel(folder, settings=None, metadata=None):
+    with open({path!r}, "w") as file:
+        file.write(" ".join(os.environ))
+    raise SystemExit("nothing is built")
+"""
+
+
+def test_a_build_is_given_no_secrets_but_those_of_installers(new_package, tmp_path, monkeypatch):
+    given = tmp_path / "given"
+    folder = new_package("tool")
+    (folder / "own_backend.py").write_text(BACKEND.format(path=str(given)))
+    project = folder / PROJECT
+    head, _, _ = project.read_text().partition("[build-system]")
+    own = '[build-system]\nrequires = []\nbuild-backend = "own_backend"\nbackend-path = ["."]\n'
+    project.write_text(head + own)
+    for name in ("ACME_API_KEY", "UV_INDEX_ACME_PASSWORD"):
+        monkeypatch.setenv(name, "secret")
+
+    (finding,) = look_at_wheel(read_checkout(folder))
+
+    assert finding.rule == "wheel.builds"
+    names = given.read_text().split()
+    assert "ACME_API_KEY" not in names
+    assert {"PATH", "UV_INDEX_ACME_PASSWORD"} <= set(names)
+
+
 def test_every_rule_is_documented():
     page = (Path(__file__).parents[3] / "docs" / "plugin-new.md").read_text("utf-8")
     assert [rule for rule, asks in RULES.items() if f"| `{rule}` | {asks} |" not in page] == []

@@ -16,7 +16,7 @@ from ferrule_author.import_child import Answer, Problem
 from ferrule_hookspecs.slots import ALL_GROUPS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ferrule_author.subject import Point, Subject
 
@@ -105,7 +105,7 @@ def _tried(subject: Subject, points: Sequence[Point], limit_s: float) -> Trial:
             stdout=said,
             stderr=costs,
             cwd=folder,
-            env={**_harmless(os.environ), "HOME": folder},
+            env={**harmless(os.environ), "HOME": folder},
             start_new_session=True,
         )
         try:
@@ -135,7 +135,8 @@ def _text(file: IO[bytes]) -> str:
     return file.read().decode(errors="replace")
 
 
-def _harmless(environ: os._Environ[str]) -> dict[str, str]:
+def harmless(environ: Mapping[str, str]) -> dict[str, str]:
+    """An environment without what looks like a secret, for code of the plugin."""
     return {name: value for name, value in environ.items() if not _SECRET.search(name)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ferrule_author.finding import Finding, error, warning
+from ferrule_author.rules.imports import harmless
 from ferrule_hookspecs.manifest import MANIFEST_NAME
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from ferrule_author.subject import Subject
 
 _LIMIT_S: Final = 600
+_INSTALLERS: Final = ("PIP_", "UV_")
 _CARRIED: Final = (MANIFEST_NAME, "py.typed")
 
 
@@ -41,6 +44,7 @@ def look_at_wheel(subject: Subject) -> Iterator[Finding]:
                 errors="replace",
                 timeout=_LIMIT_S,
                 check=False,
+                env=_environ(),
             )
             said, code = done.stderr.strip() or done.stdout.strip(), done.returncode
         except (OSError, subprocess.TimeoutExpired) as fault:
@@ -61,6 +65,12 @@ def _builder(checkout: Path, folder: str) -> list[str] | None:
         options = ["--no-deps", "--disable-pip-version-check", "-q", "-w", folder]
         return [sys.executable, "-m", "pip", "wheel", *options, str(checkout)]
     return None
+
+
+def _environ() -> dict[str, str]:
+    """What a build is given, which runs code of the plugin: no secrets but those of installers."""
+    own = {name: value for name, value in os.environ.items() if name.startswith(_INSTALLERS)}
+    return {**harmless(os.environ), **own}
 
 
 def _contents(subject: Subject, wheel: str, names: set[str]) -> Iterator[Finding]:
