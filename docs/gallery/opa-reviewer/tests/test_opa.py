@@ -98,7 +98,8 @@ def test_what_goes_wrong_is_no_answer(program, words):
 def test_a_session_asks_it(ferrule_home, model_server, run_ferrule, program, cmd, ran):
     ferrule_home.configure(
         top='approvals_reviewer = "command"',
-        tables=f'[reviewers.command]\ncommand = ["{program}", "{POLICY}", "--data", "{DATA}"]\n',
+        tables=f'[reviewers.command]\ncommand = ["{program}", "{POLICY}", "--data", "{DATA}"]\n'
+        "timeout_ms = 120000\n",
     )
     model_server.play([[function_call("exec_command", {"cmd": cmd})], [message("done")]])
     run = run_ferrule("exec", "--json", "-a", "untrusted", "go")
