@@ -23,7 +23,7 @@ def test_a_socket_that_a_failed_test_leaves_open_fails_no_other(tmp_path):
     shutil.copy(ROOT / "conftest.py", tmp_path)
     (tmp_path / "test_two.py").write_text(TESTS)
     options = ("-q", "-W", "error", "-p", "no:cacheprovider", "-p", "no:xdist", "-c", "/dev/null")
-    argv = [sys.executable, "-m", "pytest", *options, "--rootdir", tmp_path, tmp_path]
+    argv = [sys.executable, "-m", "pytest", "--color=no", *options, "--rootdir", tmp_path, tmp_path]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
 
     assert "1 failed, 1 passed, 1 error" in done.stdout

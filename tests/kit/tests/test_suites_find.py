@@ -212,6 +212,7 @@ def report(tmp_path_factory):
     (folder / "pytest.ini").write_text("[pytest]\nferrule_thorough = false\n")
     (folder / "test_faulty.py").write_text(FAULTY)
     words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={folder / 'base'}"]
+    words.append("--color=no")  # whatever variables say
     ended = subprocess.run(
         [sys.executable, *words], cwd=folder, capture_output=True, text=True, check=False
     )
