@@ -197,6 +197,27 @@ def test_owners_do_not_end_each_others_commands(mark):
     anyio.run(main)
 
 
+@pytest.mark.parametrize("options", [{}, {"tty": True}, {"separate_stderr": True}], ids=str)
+def test_output_that_nobody_can_read_any_more_holds_no_descriptor(options):
+    """Its session may go on for days after the time limit of one command."""
+
+    async def main():
+        owner = ProcessOwner()
+        await (await owner.spawn(launch("true"), **options)).wait()
+        before = sorted(os.listdir("/proc/self/fd"))
+        process = await owner.spawn(launch("echo unread; exec sleep 100"), **options)
+        process.kill()
+        await process.wait()
+        del process
+        after = sorted(os.listdir("/proc/self/fd"))
+        await owner.aclose()
+        return before, after
+
+    before, after = anyio.run(main)
+
+    assert after == before
+
+
 def test_no_descriptor_stays_open():
     def count() -> int:
         return len(os.listdir("/proc/self/fd"))

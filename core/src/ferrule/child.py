@@ -64,17 +64,14 @@ class OwnedProcess:
         self.exit_code: int | None = None
         self._child = child
         self._launch = launch
-        self._output = OutputStream(ends.output, self._is_over)
-        self._stderr = None if ends.stderr is None else OutputStream(ends.stderr, self._is_over)
+        self._output = OutputStream(ends.output)
+        self._stderr = None if ends.stderr is None else OutputStream(ends.stderr)
         self._input = ends.stdin
         self._is_terminal = ends.is_terminal
         self._ended = anyio.Event()
         self._fault: FerruleError | None = None
         self._on_end: Callable[[OwnedProcess], None] | None = None
         self._unwatch: Callable[[], None] | None = None
-
-    def _is_over(self) -> bool:
-        return self.exit_code is not None
 
     async def read(self) -> bytes:
         """Await more output, stdout and stderr in one ordered stream; empty at its end."""
@@ -193,11 +190,6 @@ class OwnedProcess:
 
     def _streams(self) -> tuple[OutputStream, ...]:
         return (self._output,) if self._stderr is None else (self._output, self._stderr)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether its output is still to be read."""
-        return any(stream.is_open for stream in self._streams())
 
     def close_output(self) -> None:
         """Give up the output, unless somebody waits for it: they will do so themselves."""

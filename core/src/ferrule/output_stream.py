@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import anyio.lowlevel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _READ_SIZE: Final = 256 * 1024
 _DRAIN_SECONDS: Final = 0.1
@@ -19,11 +16,15 @@ _DRAIN_SECONDS: Final = 0.1
 class OutputStream:
     """The reading end of a pipe or of a terminal."""
 
-    def __init__(self, descriptor: int, has_ended: Callable[[], bool]) -> None:
-        """Take over the descriptor; `has_ended` tells whether the command itself has ended."""
+    def __init__(self, descriptor: int) -> None:
+        """Take over the descriptor."""
         self._descriptor: int | None = descriptor
-        self._has_ended = has_ended
+        self._has_ended = False
         self._reader: asyncio.Future[None] | None = None
+
+    def __del__(self) -> None:
+        """Close what was left unread where nobody can read it any more, as after a time limit."""
+        self.close()
 
     async def read(self) -> bytes:
         """Await more; empty at the end.
@@ -40,7 +41,7 @@ class OutputStream:
                 return data
             if data is not None or is_draining:
                 break
-            is_draining = self._has_ended()
+            is_draining = self._has_ended
             await self._readable(self._descriptor, _DRAIN_SECONDS if is_draining else None)
         self.close()
         return b""
@@ -61,13 +62,9 @@ class OutputStream:
 
     def command_ended(self) -> None:
         """Have whoever reads look again: the command itself has ended."""
+        self._has_ended = True
         if self._reader is not None:
             resolve(self._reader)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether there may be something to read."""
-        return self._descriptor is not None
 
     def close(self) -> None:
         """Give it up, unless somebody waits for it: they will do so themselves."""

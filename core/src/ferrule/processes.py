@@ -45,7 +45,7 @@ class ProcessOwner:
         """Start nothing yet."""
         self._running: dict[int, OwnedProcess] = {}
         self._sessions: set[int] = set()
-        self._open: set[OwnedProcess] = set()
+        self._open: WeakSet[OwnedProcess] = WeakSet()  # what nobody holds, nobody reads
         self._killed_strays: set[int] = set()
         self._watchdog = Watchdog()
         self._is_closed = False
@@ -93,7 +93,6 @@ class ProcessOwner:
     def _start(self, launch: Launch, streams: Streams) -> OwnedProcess:
         if self._is_closed:
             raise OSError(errno.ECANCELED, "the session has ended, nothing can be started any more")
-        self._open = {process for process in self._open if process.is_open}
         self._become_heir()
         self._watchdog.start()
         return start(launch, streams)
