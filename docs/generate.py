@@ -333,7 +333,11 @@ def _prose(docstring: str) -> list[str]:
     for line in docstring.splitlines():
         if found := re.fullmatch(r"(Args|Attributes|Raises|Returns|Example):", line):
             section = found[1]
-            lines += ["```python"] if section == "Example" else [f"**{section}**", ""]
+            lines += (
+                ["<!-- as: sdk -->", "```python"]
+                if section == "Example"
+                else [f"**{section}**", ""]
+            )
         elif section == "Example" and (line.startswith("    ") or not line):
             lines.append(line[4:])
         elif entry := re.match(r"    (\*{0,2}\w+): (.*)", line):
