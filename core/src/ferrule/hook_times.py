@@ -1,7 +1,7 @@
 """How long implementations of hooks take, kept for `ferrule plugins doctor`.
 
-The dispatcher tells of every call; the last few of each are written when the host ends, to
-`$FERRULE_HOME/cache/hook-times.json`. A crash loses those of its own run.
+The dispatcher tells of every call; the last few of each are written when the last open thread is
+closed, to `$FERRULE_HOME/cache/hook-times.json`. A crash loses those since then.
 """
 
 from __future__ import annotations

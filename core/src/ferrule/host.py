@@ -135,7 +135,6 @@ class LocalHost:
     async def _serve(self, main: Callable[[Kernel], Awaitable[T]], outcome: _Outcome[T]) -> None:
         import anyio
 
-        from ferrule.hook_times import MEASURED
         from ferrule.kernel import LocalKernel
 
         async with anyio.create_task_group() as group:
@@ -150,7 +149,6 @@ class LocalHost:
                 finally:
                     with anyio.CancelScope(shield=True):
                         await kernel.aclose()
-                        MEASURED.save(self.home)
             group.cancel_scope.cancel()
 
 

@@ -16,6 +16,7 @@ from ferrule.context_changes import begin_conversation, continue_conversation
 from ferrule.deprecations import deprecation_notices
 from ferrule.event_queue import EventQueue
 from ferrule.family import Family
+from ferrule.hook_times import MEASURED
 from ferrule.ids import uuid7
 from ferrule.kept_values import KeptValues
 from ferrule.model_facts import doubt_about, facts_about, with_model
@@ -126,6 +127,8 @@ class ThreadService:
         if session.parts.family is not None:
             session.parts.family.leave()
         self._sessions.remove(session)
+        if not self._sessions:  # where there was none, as in a look at rules, nothing is written
+            MEASURED.save(self._kernel.home)
         self._kernel.unlisten(recorder.warning)
 
     async def _open(
