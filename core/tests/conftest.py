@@ -1,5 +1,6 @@
 """A kernel with the plugins of `kernel_plugins`, driven through its public surface."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from ferrule.host import LocalHost  # noqa: E402
 from ferrule_hookspecs.host import ConfigRequest, ThreadOptions  # noqa: E402
 from ferrule_testkit.strangers import strangers  # noqa: E402
 
+PR_SET_CHILD_SUBREAPER = 36
+PR_GET_CHILD_SUBREAPER = 37
 CHECKOUT_NOTICE = "development plugins take part"
 CONFIG = """\
 model = "test-model"
@@ -243,3 +246,16 @@ def index_cache(tmp_path_factory):
 def ferrule(tmp_path, index_cache):
     """The program in a fresh home."""
     return Program(tmp_path, index_cache)
+
+
+@pytest.fixture
+def ordinary_process():
+    """Orphans go to `init`, as in most programs; kernels of other tests make them come here."""
+    if sys.platform != "linux":
+        yield
+        return
+    libc, was = ctypes.CDLL(None), ctypes.c_int()
+    libc.prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(was), 0, 0, 0)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+    yield
+    libc.prctl(PR_SET_CHILD_SUBREAPER, was.value, 0, 0, 0)

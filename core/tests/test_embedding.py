@@ -1,9 +1,7 @@
 """A kernel in somebody else's event loop and process."""
 
-import ctypes
 import os
 import subprocess
-import sys
 
 import anyio
 import pytest
@@ -13,8 +11,6 @@ from ferrule.lineage import process_table
 from ferrule_hookspecs.host import ConfigRequest, ThreadOptions
 from ferrule_testkit.model_items import function_call, message
 
-PR_SET_CHILD_SUBREAPER = 36
-PR_GET_CHILD_SUBREAPER = 37
 TURN = {"method": "turn/start", "params": {"input": [{"type": "text", "text": "go"}]}}
 
 
@@ -24,16 +20,8 @@ def children():
 
 
 @pytest.fixture(autouse=True)
-def ordinary_process():
-    """Orphans go to `init`, as in most programs; kernels of other tests make them come here."""
-    if sys.platform != "linux":
-        yield
-        return
-    libc, was = ctypes.CDLL(None), ctypes.c_int()
-    libc.prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(was), 0, 0, 0)
-    libc.prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
-    yield
-    libc.prctl(PR_SET_CHILD_SUBREAPER, was.value, 0, 0, 0)
+def orphans_go_elsewhere(ordinary_process):
+    """What these tests start is told from what comes back to this process."""
 
 
 async def one_turn(kernel, home):

@@ -206,15 +206,19 @@ def test_another_ferrule_on_the_path_is_named(doctor, tmp_path):
     assert str(other) in found["detail"]
 
 
+@pytest.mark.usefixtures("ordinary_process")
 def test_commands_of_an_ended_session_are_found(doctor, tmp_path):
     """A process that detached itself, as its session's kernel was killed."""
     import subprocess
+    from pathlib import Path
 
     pid_file = tmp_path / "pid"
     script = f"setsid sleep 600 & echo $! > {pid_file}"
     subprocess.run(["sh", "-c", script], env={**os.environ, "FERRULE_THREAD_ID": "t"}, check=True)
     pid = int(pid_file.read_text())
     try:
+        while Path(f"/proc/{pid}/comm").read_text() != "sleep\n":
+            pass  # setsid becomes the program in a moment
         found = doctor(*LOCAL, "leftovers")["leftovers.processes"]
     finally:
         os.kill(pid, 9)
