@@ -27,7 +27,7 @@ from ferrule_hookspecs.slots import HOOK_GROUP
 from ferrule_hookspecs.tools import ToolResult
 from ferrule_testkit.conformance import actions
 from ferrule_testkit.conformance.declared import declared
-from ferrule_testkit.conformance.suite import PATIENCE_S, Conformance, drive, must
+from ferrule_testkit.conformance.suite import PATIENCE_S, Conformance, drive, imported, must
 
 HEAVY: Final = frozenset(
     (
@@ -110,9 +110,7 @@ class HooksConformance(Conformance):
     def test_nothing_heavy_is_imported_with_it(self, request: pytest.FixtureRequest) -> None:
         if not request.config.getini("ferrule_thorough"):
             pytest.skip("ferrule_thorough is off")
-        from ferrule_testkit.import_report import report_import
-
-        came = sorted(report_import(self.make().__name__).modules & HEAVY)
+        came = sorted(imported(self.make().__name__).modules & HEAVY)
         must(not came, f"{came} come with it; import them where they are used", "markers")
 
     def test_opinions_have_their_form_whatever_is_judged(

@@ -114,12 +114,13 @@ def drive(work: Callable[[], Awaitable[T]], limit_s: float = PATIENCE_S) -> T:
 
 
 @cache
-def _report(module: str) -> ImportReport:
+def imported(module: str) -> ImportReport:
+    """What importing a module does, found out once for all tests."""
     return report_import(module)
 
 
 def _check_import(module: str, budget_ms: float | None) -> None:
-    report = _report(module)
+    report = imported(module)
     where = "plugins"
     must(not report.fault, f"{module} can be imported: {report.fault}", where)
     must(not report.started, f"importing {module} does this: {report.started}", where)
