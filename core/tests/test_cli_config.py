@@ -15,6 +15,15 @@ def test_set_get_and_unset(ferrule):
     assert (again.returncode, str(ferrule.file) in again.stderr) == (1, True)
 
 
+def test_a_file_that_is_wrong_can_be_mended(ferrule):
+    ferrule.file.parent.mkdir(exist_ok=True)
+    ferrule.file.write_text('sandbox_mode = "bogus"\n')
+    assert ferrule("config", "get", "sandbox_mode").returncode == 1
+    run = ferrule("config", "set", "sandbox_mode", "read-only")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert ferrule("config", "get", "sandbox_mode").stdout == "read-only\n"
+
+
 def test_what_is_no_text_is_printed_as_json(ferrule):
     ferrule("config", "set", "notify", '["a", "b"]')
     assert json.loads(ferrule("config", "get", "notify").stdout) == ["a", "b"]

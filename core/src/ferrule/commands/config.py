@@ -27,8 +27,6 @@ from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.host import ConfigEdit, ConfigOrigin, ConfigRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ferrule.config.provenance import LoadedConfig
     from ferrule.host import LocalHost
     from ferrule.settings_declaration import Declaration
@@ -57,10 +55,14 @@ class _Call:
         name = f"{self.request.profile}.config.toml" if self.request.profile else "config.toml"
         return self.host.home / name
 
-    def declared(self, path: KeyPath, values: Mapping[str, object]) -> Declaration | None:
-        """What a plugin says about a key within its table; nothing of it is imported here."""
+    def declared(self, path: KeyPath, loaded: LoadedConfig | None = None) -> Declaration | None:
+        """What a plugin says about a key within its table; nothing of it is imported here.
+
+        For other keys nothing is read: a file that is wrong can be mended with `set`.
+        """
         if path[: len(SETTINGS_PATH)] != SETTINGS_PATH or len(path) == len(SETTINGS_PATH):
             return None
+        values = (loaded or self.load()).values
         return declarations(self.host.index, values).get(path[len(SETTINGS_PATH)])
 
 
@@ -89,8 +91,9 @@ def config(
 def get(context: typer.Context, key: Key) -> None:
     """Print the value of a key: texts as they are, everything else as JSON."""
     path = _known_path(key)
-    loaded = _call(context).load()
-    declaration = _call(context).declared(path, loaded.values)
+    call = _call(context)
+    loaded = call.load()
+    declaration = call.declared(path, loaded)
     value = lookup(loaded.values, path)
     if declaration is not None:
         value = with_defaults(declaration, path[len(declaration.path) :], value)
@@ -104,12 +107,13 @@ def get(context: typer.Context, key: Key) -> None:
 def explain(context: typer.Context, key: Key, *, as_json: AsJson = False) -> None:
     """Tell where the value of a key comes from, and what every layer says about it."""
     path = _known_path(key)
-    loaded = _call(context).load()
+    call = _call(context)
+    loaded = call.load()
     value = masked(lookup(loaded.values, path), path, loaded.secrets)
     statements = [
         s._replace(value=masked(s.value, path, loaded.secrets)) for s in loaded.explain(key)
     ]
-    declaration = _call(context).declared(path, loaded.values)
+    declaration = call.declared(path, loaded)
     more: dict[str, object] = {}
     if declaration is not None:
         keys = path[len(declaration.path) :]
@@ -140,10 +144,10 @@ def set_value(
 ) -> None:
     """Set a key in your config.toml, keeping comments and order."""
     path = _known_path(key)
-    declaration = _call(context).declared(path, _call(context).load().values)
+    call = _call(context)
+    declaration = call.declared(path)
     for problem in declaration.unknown_at(path) if declaration else ():
         raise ConfigError(problem.text + problem.hint)
-    call = _call(context)
     editor = ConfigFileEditor(call.file())
     if declaration is None or call.request.profile:
         editor.set(path, parse_value(value))
