@@ -85,25 +85,13 @@ class _Read(NamedTuple):
         return _merged([default_layer(is_trusted=False), *self.below, *self.above])
 
 
-def load_config(
-    request: ConfigRequest,
-    *,
-    home: Path,
-    environ: Mapping[str, str],
-    project_keys: frozenset[KeyPath] = frozenset(),
-) -> LoadedConfig:
+def load_config(request: ConfigRequest, *, home: Path, environ: Mapping[str, str]) -> LoadedConfig:
     """Read the configuration for one run.
-
-    Args:
-        request: What is asked for.
-        home: `$FERRULE_HOME`.
-        environ: The process environment.
-        project_keys: What a trusted project's file may set beside the usual, as plugins declare.
 
     Raises:
         ConfigError: A file, option or combination cannot be used; the text names the place.
     """
-    return read_config(request, Places(home, environ, project_keys=project_keys))
+    return read_config(request, Places(home, environ))
 
 
 def load_plugin_rules(home: Path, admin: Path = ADMIN_FOLDER) -> Table:
