@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,21 @@ def wheels(tmp_path_factory):
     for package in sorted(PACKAGES.iterdir()):
         uv("build", "--wheel", "-q", "-o", folder, package)
     return folder
+
+
+@pytest.fixture
+def environ(tmp_path):
+    """Installers that know nothing of this machine but its package index."""
+    return os.environ | {
+        "HOME": str(tmp_path / "home"),
+        "FERRULE_HOME": str(tmp_path / "ferrule"),
+        "UV_TOOL_DIR": str(tmp_path / "tools"),
+        "UV_TOOL_BIN_DIR": str(tmp_path / "bin"),
+        "PIPX_HOME": str(tmp_path / "pipx"),
+        "PIPX_BIN_DIR": str(tmp_path / "bin"),
+        "PIPX_MAN_DIR": str(tmp_path / "man"),
+        "PIPX_DEFAULT_PYTHON": sys.executable,
+    }
 
 
 @dataclass

@@ -3,7 +3,6 @@
 Our own distributions come from wheels of this checkout, dependencies from the package index.
 """
 
-import os
 import shutil
 import subprocess
 import sys
@@ -36,20 +35,6 @@ def run(*command, **options):
     done = subprocess.run([*map(str, command)], capture_output=True, text=True, **options)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout
-
-
-@pytest.fixture
-def environ(tmp_path):
-    """Installers that know nothing of this machine but its package index."""
-    return os.environ | {
-        "HOME": str(tmp_path / "home"),
-        "UV_TOOL_DIR": str(tmp_path / "tools"),
-        "UV_TOOL_BIN_DIR": str(tmp_path / "bin"),
-        "PIPX_HOME": str(tmp_path / "pipx"),
-        "PIPX_BIN_DIR": str(tmp_path / "bin"),
-        "PIPX_MAN_DIR": str(tmp_path / "man"),
-        "PIPX_DEFAULT_PYTHON": sys.executable,
-    }
 
 
 def with_pip(name, wheels, tmp_path, environ):
@@ -140,7 +125,6 @@ def test_the_lean_set_is_twenty_distributions_at_most(wheels, tmp_path, environ)
 
 def test_the_lean_set_says_what_it_lacks(wheels, tmp_path, environ):
     made = with_uv(LEAN, wheels, tmp_path, environ)
-    environ["FERRULE_HOME"] = str(tmp_path / "ferrule")
 
     def told(*arguments):
         done = subprocess.run(

@@ -1,9 +1,6 @@
 """R20: plugins beside a Ferrule that came by `uv tool` or pipx, from real wheels of all parts."""
 
-import os
-import shutil
 import subprocess
-import sys
 
 import pytest
 
@@ -17,23 +14,6 @@ def call(*command, environ):
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout
-
-
-@pytest.fixture
-def environ(tmp_path):
-    """Installers that know nothing of this machine but its package index."""
-    if shutil.which("uv") is None:
-        pytest.skip("uv is not installed")
-    return os.environ | {
-        "HOME": str(tmp_path / "home"),
-        "FERRULE_HOME": str(tmp_path / "ferrule"),
-        "UV_TOOL_DIR": str(tmp_path / "tools"),
-        "UV_TOOL_BIN_DIR": str(tmp_path / "bin"),
-        "PIPX_HOME": str(tmp_path / "pipx"),
-        "PIPX_BIN_DIR": str(tmp_path / "bin"),
-        "PIPX_MAN_DIR": str(tmp_path / "man"),
-        "PIPX_DEFAULT_PYTHON": sys.executable,
-    }
 
 
 @pytest.fixture(params=["uv tool", "pipx"])
