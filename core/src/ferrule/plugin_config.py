@@ -17,9 +17,9 @@ from ferrule.config.tables import (
     MISSING,
     SETTINGS_PATH,
     KeyPath,
-    Table,
     is_table,
     join_key,
+    leaves,
     table_at,
 )
 from ferrule_hookspecs.errors import ConfigError
@@ -170,14 +170,6 @@ def _secrets(
         if not is_table(table):
             continue
         declaration = declared.get(name)
-        for keys in _leaves(table, ()):
+        for keys, _ in leaves(table):
             if declaration is None or declaration.hides(keys):
                 yield (*SETTINGS_PATH, name, *keys)
-
-
-def _leaves(table: Table, prefix: KeyPath) -> Iterator[KeyPath]:
-    for key, value in table.items():
-        if is_table(value):
-            yield from _leaves(value, (*prefix, key))
-        else:
-            yield (*prefix, key)

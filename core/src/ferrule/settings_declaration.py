@@ -9,7 +9,16 @@ import json
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from ferrule.config.check import Problem, suggestion
-from ferrule.config.tables import SETTINGS_PATH, KeyPath, Table, is_list, is_table, join_key, nest
+from ferrule.config.tables import (
+    SETTINGS_PATH,
+    KeyPath,
+    Table,
+    is_list,
+    is_table,
+    join_key,
+    nest,
+    table_at,
+)
 from ferrule.settings_model import Refusal
 
 if TYPE_CHECKING:
@@ -68,7 +77,7 @@ class Declaration(NamedTuple):
 
     def project_keys(self) -> Iterator[KeyPath]:
         """List the keys that a trusted project's file may set."""
-        for name, field in _table(self.schema, "properties").items():
+        for name, field in table_at(self.schema, "properties").items():
             if is_table(field) and field.get("project") is True:
                 yield (*self.path, name)
 
@@ -87,10 +96,10 @@ class Declaration(NamedTuple):
     def _unknown(
         self, schema: Table, table: Mapping[str, object], path: KeyPath
     ) -> Iterator[Problem]:
-        closed = [option for option in self.options(schema) if _table(option, "properties")]
+        closed = [option for option in self.options(schema) if table_at(option, "properties")]
         if len(closed) != 1 or closed[0].get("additionalProperties", False) is not False:
             return
-        known = _table(closed[0], "properties")
+        known = table_at(closed[0], "properties")
         is_ignored = "additionalProperties" not in closed[0]
         for key, value in table.items():
             here = (*path, key)
@@ -98,7 +107,7 @@ class Declaration(NamedTuple):
                 text = f"unknown configuration key `{join_key(here)}`"
                 yield Problem(here, text, is_ignored, suggestion(key, known, path))
             elif is_table(value):
-                yield from self._unknown(_table(known, key), value, here)
+                yield from self._unknown(table_at(known, key), value, here)
 
     def options(self, schema: Table, depth: int = 0) -> Iterator[Table]:
         """Follow references, and the options of what may be one thing or another."""
@@ -107,7 +116,7 @@ class Declaration(NamedTuple):
         reference = schema.get("$ref")
         if isinstance(reference, str):
             name = reference.rpartition("/")[2]
-            yield from self.options(_table(self.schema, "$defs", name), depth + 1)
+            yield from self.options(table_at(self.schema, "$defs", name), depth + 1)
         for word in ("anyOf", "oneOf", "allOf"):
             options = schema.get(word)
             for option in options if is_list(options) else ():
@@ -142,7 +151,7 @@ class Declaration(NamedTuple):
             reference = each.get("$ref")
             if isinstance(reference, str) and reference not in followed:
                 followed.add(reference)
-                waiting.append(_table(self.schema, "$defs", reference.rpartition("/")[2]))
+                waiting.append(table_at(self.schema, "$defs", reference.rpartition("/")[2]))
         return False
 
 
@@ -155,7 +164,7 @@ def declaration_of(entry: Entry) -> Declaration | None:
     schema = cast("Table", table["schema"])
     reference = schema.get("$ref")
     if isinstance(reference, str):  # as of a model that holds itself
-        schema = {**schema, **_table(schema, "$defs", reference.rpartition("/")[2])}
+        schema = {**schema, **table_at(schema, "$defs", reference.rpartition("/")[2])}
     defaults = table["defaults"]
     unset = cast("list[tuple[list[str], str, bool, bool]]", table["unset"])
     return Declaration(
@@ -168,11 +177,11 @@ def declaration_of(entry: Entry) -> Declaration | None:
 
 def _within(schema: Table, key: str) -> Iterator[Table]:
     """List what a schema may say about one key, or one place of a list."""
-    known = _table(schema, "properties")
+    known = table_at(schema, "properties")
     inner: list[object] = [known.get(key)]
     if inner == [None]:
         more = schema.get("additionalProperties")
-        inner = [*_table(schema, "patternProperties").values(), more]
+        inner = [*table_at(schema, "patternProperties").values(), more]
         inner += [{}] if more is True and not known else []
         inner += [schema.get("items")] if key.isdigit() else []
     yield from filter(is_table, inner)
@@ -180,10 +189,3 @@ def _within(schema: Table, key: str) -> Iterator[Table]:
 
 def _is_marked(field: Table) -> bool:
     return field.get("writeOnly") is True or field.get("format") == "password"
-
-
-def _table(table: Table, *keys: str) -> Table:
-    for key in keys:
-        inner = table.get(key)
-        table = inner if is_table(inner) else {}
-    return table

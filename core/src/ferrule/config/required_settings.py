@@ -11,14 +11,13 @@ from ferrule.config.tables import (
     Table,
     is_table,
     join_key,
+    leaves,
     lookup,
     place,
 )
 from ferrule_hookspecs.host import ConfigOrigin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ferrule.config.layers import Layer
 
 
@@ -31,7 +30,7 @@ def constrain_settings(
     fixed = MISSING if rules is None else lookup(rules.values, SETTINGS_PATH)
     if rules is None or not is_table(fixed):
         return warnings, origins
-    for path, value in _leaves(fixed, SETTINGS_PATH):
+    for path, value in leaves(fixed, SETTINGS_PATH):
         if lookup(values, path) not in (MISSING, value):
             warnings.append(
                 f"`{join_key(path)}` is overruled by the administrator ({rules.where(path)})"
@@ -39,12 +38,3 @@ def constrain_settings(
         place(values, path, value)
         origins[path] = ConfigOrigin("requirements", rules.file, rules.line(path))
     return warnings, origins
-
-
-def _leaves(table: Table, prefix: KeyPath) -> Iterator[tuple[KeyPath, object]]:
-    for key, value in table.items():
-        path = (*prefix, key)
-        if is_table(value):
-            yield from _leaves(value, path)
-        else:
-            yield path, value

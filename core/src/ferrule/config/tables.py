@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 Table: TypeAlias = dict[str, object]
 KeyPath: TypeAlias = tuple[str, ...]
@@ -117,6 +117,16 @@ def table_at(values: Mapping[str, object], *path: str) -> Table:
     """Return a nested table, empty where there is none."""
     value = lookup(values, path)
     return value if is_table(value) else {}
+
+
+def leaves(table: Mapping[str, object], prefix: KeyPath = ()) -> Iterator[tuple[KeyPath, object]]:
+    """List all values that are no tables, with where they stand."""
+    for key, value in table.items():
+        path = (*prefix, key)
+        if is_table(value):
+            yield from leaves(value, path)
+        else:
+            yield path, value
 
 
 def texts(value: object) -> list[str]:
