@@ -6,66 +6,17 @@ installer would, so that the real `ferrule` finds them and nobody else does.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import shutil
 import sysconfig
 import venv
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from ferrule_testkit.distribution import Distribution
+
 HOOKS_HEAD = "from ferrule_hookspecs import Verdict, hookimpl\n"
-
-
-@dataclass(frozen=True)
-class Package:
-    """A stranger's distribution, as small as may be.
-
-    Attributes:
-        name: The distribution.
-        points: `group:name` with targets.
-        files: Paths with contents.
-        version: Its version.
-        requires: What it needs of others.
-    """
-
-    name: str
-    points: dict[str, str]
-    files: dict[str, str]
-    version: str = "1.0"
-    requires: tuple[str, ...] = ("ferrule-hookspecs>=0.1,<1",)
-
-    def contents(self) -> dict[str, str]:
-        """All files that an installer unpacks, by path."""
-        info = f"{self.name.replace('-', '_')}-{self.version}.dist-info"
-        metadata = ["Metadata-Version: 2.1", f"Name: {self.name}", f"Version: {self.version}"]
-        metadata += ["Summary: A test plugin", "Author: Acme Corp"]
-        metadata += [f"Requires-Dist: {each}" for each in self.requires]
-        points = ""
-        for key, target in self.points.items():
-            group, _, name = key.partition(":")
-            points += f"[{group}]\n{name} = {target}\n"
-        found = {
-            **self.files,
-            f"{info}/METADATA": "\n".join(metadata) + "\n",
-            f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\n"
-            "Root-Is-Purelib: true\nTag: py3-none-any\n",
-            f"{info}/entry_points.txt": points,
-        }
-        record = "".join(f"{path},{_digest(text)},{len(text)}\n" for path, text in found.items())
-        return {**found, f"{info}/RECORD": record + f"{info}/RECORD,,\n"}
-
-    def wheel(self, folder: Path) -> Path:
-        """Write a wheel into a folder."""
-        folder.mkdir(exist_ok=True)
-        path = folder / f"{self.name.replace('-', '_')}-{self.version}-py3-none-any.whl"
-        with zipfile.ZipFile(path, "w") as archive:
-            for name, text in self.contents().items():
-                archive.writestr(name, text)
-        return path
 
 
 @dataclass(frozen=True)
@@ -83,14 +34,11 @@ class Twin:
     def site(self) -> Path:
         return Path(sysconfig.get_path("purelib", "venv", {"base": str(self.folder)}))
 
-    def put(self, package: Package) -> None:
+    def put(self, package: Distribution) -> None:
         """Unpack a distribution as an installer would; another version of it goes."""
         for old in self.site.glob(f"{package.name.replace('-', '_')}-*.dist-info"):
             shutil.rmtree(old)
-        for name, text in package.contents().items():
-            path = self.site / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+        package.install(self.site)
 
     def run(self, *arguments, **options):
         """Run `ferrule` in the temporary home."""
@@ -155,15 +103,10 @@ def twin(tmp_path: Path, ferrule_home) -> Twin:
 def hooks_package():
     """Make a distribution `acme-NAME` with one hook module."""
 
-    def make(name: str, source: str, *, manifest: str = "", **options) -> Package:
+    def make(name: str, source: str, *, manifest: str = "", **options) -> Distribution:
         module = f"acme_{name}"
         files = {f"{module}/__init__.py": HOOKS_HEAD + source}
         files |= {f"{module}/ferrule.toml": manifest} if manifest else {}
-        return Package(f"acme-{name}", {f"ferrule.plugins:{name}": module}, files, **options)
+        return Distribution(f"acme-{name}", {f"ferrule.plugins:{name}": module}, files, **options)
 
     return make
-
-
-def _digest(text: str) -> str:
-    digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest())
-    return "sha256=" + digest.rstrip(b"=").decode()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from typing import TYPE_CHECKING, Final
+
+from ferrule_testkit.distribution import Distribution
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,15 +59,6 @@ _KINDS: Final = (
     ("ferrule.commands", ":Part", _COMMAND),
     ("ferrule.reviewers", ":Part", _REVIEWER),
 )
-_METADATA: Final = """\
-Metadata-Version: 2.1
-Name: {distribution}
-Version: 1.0
-Summary: One of many.
-Author: Acme
-Requires-Dist: ferrule-hookspecs>=0.1,<1
-
-"""
 
 
 def install_crowd(site: Path, count: int) -> list[str]:
@@ -83,19 +74,10 @@ def install_crowd(site: Path, count: int) -> list[str]:
 def _install(site: Path, number: int) -> str:
     name = f"{CROWD}_{number:02}"
     group, target, source = _KINDS[number % len(_KINDS)]
-    info = f"{name}-1.0.dist-info"
     files = {
         f"{name}/__init__.py": '"""One of many."""\n',
         f"{name}/part.py": source.format(name=name),
-        f"{info}/METADATA": _METADATA.format(distribution=name.replace("_", "-")),
-        f"{info}/entry_points.txt": f"[{group}]\n{name} = {name}.part{target}\n",
-        f"{info}/INSTALLER": "testkit\n",
     }
-    record = ""
-    for path, text in files.items():
-        (site / path).parent.mkdir(exist_ok=True)
-        (site / path).write_text(text, encoding="utf-8")
-        digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest())
-        record += f"{path},sha256={digest.rstrip(b'=').decode()},{len(text.encode())}\n"
-    (site / info / "RECORD").write_text(f"{record}{info}/RECORD,,\n", encoding="utf-8")
+    points = {f"{group}:{name}": f"{name}.part{target}"}
+    Distribution(name.replace("_", "-"), points, files).install(site)
     return name

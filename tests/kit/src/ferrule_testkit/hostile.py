@@ -7,12 +7,11 @@ into a site folder.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Final
+
+from ferrule_testkit.distribution import Distribution
 
 WAYS: Final[Mapping[str, str]] = {
     "raises": "raise RuntimeError('hostile words')",
@@ -39,49 +38,16 @@ PATCHING: Final = tuple(way for way in WAYS if way.startswith("patches"))
 _MARKED: Final = "from ferrule_hookspecs import hookimpl\n\n"
 
 
-@dataclass(frozen=True)
-class HostilePlugin:
+@dataclass(frozen=True, kw_only=True)
+class HostilePlugin(Distribution):
     """A distribution that an installer could unpack.
 
     Attributes:
-        name: The distribution.
         entry: The name of its entry point.
-        points: `group:name` with targets.
-        files: Paths with contents.
-        version: Its version.
     """
 
-    name: str
     entry: str
-    points: Mapping[str, str]
-    files: Mapping[str, str]
-    version: str = "1.0"
-
-    def contents(self) -> dict[str, str]:
-        """All files, by path, as an installer unpacks them."""
-        info = f"{self.name.replace('-', '_')}-{self.version}.dist-info"
-        points = ""
-        for key, target in self.points.items():
-            group, _, name = key.partition(":")
-            points += f"[{group}]\n{name} = {target}\n"
-        found = {
-            **self.files,
-            f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {self.name}\n"
-            f"Version: {self.version}\nAuthor: Nobody\n"
-            "Requires-Dist: ferrule-hookspecs>=0.1,<1\n",
-            f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: ferrule-testkit\n"
-            "Root-Is-Purelib: true\nTag: py3-none-any\n",
-            f"{info}/entry_points.txt": points,
-        }
-        record = "".join(f"{path},{_digest(text)},{len(text)}\n" for path, text in found.items())
-        return {**found, f"{info}/RECORD": f"{record}{info}/RECORD,,\n"}
-
-    def install(self, site: Path) -> None:
-        """Unpack it into a site folder."""
-        for name, text in self.contents().items():
-            path = site / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+    author: str = "Nobody"
 
 
 @dataclass(frozen=True)
@@ -167,7 +133,7 @@ def _clashing(kind: str) -> HostilePlugin:
     }[kind]
     source = f"open('/nonexistent/{kind}')\n"
     made = _module(f"hostile_clash_{kind}", f"{group}:{name}", ":Mine", source)
-    return HostilePlugin(made.name, name, made.points, made.files)
+    return replace(made, entry=name)
 
 
 def _hooks(module: str, source: str) -> HostilePlugin:
@@ -177,14 +143,10 @@ def _hooks(module: str, source: str) -> HostilePlugin:
 def _module(module: str, point: str, attribute: str, source: str) -> HostilePlugin:
     points = {point: f"{module}{attribute}"}
     files = {f"{module}/__init__.py": source}
-    return HostilePlugin(module.replace("_", "-"), point.partition(":")[2], points, files)
+    name = module.replace("_", "-")
+    return HostilePlugin(name, points, files, entry=point.partition(":")[2])
 
 
 def _hook(name: str, argument: str, body: str) -> str:
     indented = body.replace("\n", "\n    ")
     return f"@hookimpl\ndef {name}({argument}):\n    {indented}\n"
-
-
-def _digest(text: str) -> str:
-    digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest())
-    return "sha256=" + digest.rstrip(b"=").decode()
