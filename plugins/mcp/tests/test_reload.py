@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import anyio
 import pytest
 
@@ -22,9 +24,10 @@ def program(tmp_path, request):
 
     def write(word):
         text = original.replace(head, head + WAITS).replace('"echo: "', f'"{word}: "')
-        path.write_text(text)
+        path.write_text(f"#!{sys.executable}\n{text}")
 
     write("one")
+    path.chmod(0o700)
     write.path = path
     return write
 
@@ -51,6 +54,17 @@ def test_a_program_that_changed_is_started_anew_for_the_next_turn(talk, table, p
     told = [each["message"] for each in talk.of("warning") if "has changed" in each["message"]]
     assert len(told) == 1
     assert "the program of the MCP server 'demo' has changed" in told[0]
+
+
+def test_a_program_is_looked_for_where_it_is_started_from(
+    talk, table, program, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    talk.configure(table("demo", command=f"~/{program.path.name}", args=[]))
+
+    talk.host().run(lambda kernel: turns(talk, kernel, lambda: program("two")))
+
+    assert answers(talk) == ["one: x", "two: x"]
 
 
 def test_a_call_under_way_ends_with_the_process_it_began_with(talk, table, program, tmp_path):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from typing import TYPE_CHECKING, Final
+
+from ferrule_mcp.server_environment import server_environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,6 +17,14 @@ if TYPE_CHECKING:
 _CODE: Final = (".py", ".pyz", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".pl", ".jar", ".php")
 
 
+def program_of(settings: ServerSettings, env: Mapping[str, str]) -> str | None:
+    """Find the program; never in the working directory by a mere name."""
+    if os.path.dirname(settings.command):
+        return os.path.normpath(os.path.join(settings.cwd, os.path.expanduser(settings.command)))
+    folders = [each for each in env.get("PATH", "").split(os.pathsep) if os.path.isabs(each)]
+    return shutil.which(settings.command, path=os.pathsep.join(folders))
+
+
 def program_stamp(settings: ServerSettings, environ: Mapping[str, str]) -> object:
     """Return what stands for the program, and for code among its arguments, as they are now.
 
@@ -21,9 +32,7 @@ def program_stamp(settings: ServerSettings, environ: Mapping[str, str]) -> objec
     """
     if not settings.command:
         return None
-    path = settings.env.get("PATH") or environ.get("PATH")
-    command = os.path.join(settings.cwd, settings.command)
-    found = command if os.path.isfile(command) else shutil.which(settings.command, path=path)
+    found = program_of(settings, server_environment(settings, environ))
     code = [each for each in settings.args if each.endswith(_CODE)]
     files = [found or "", *(os.path.join(settings.cwd, each) for each in code)]
     return tuple(stamp for file in files if (stamp := _stamp(file)) is not None)
@@ -31,8 +40,9 @@ def program_stamp(settings: ServerSettings, environ: Mapping[str, str]) -> objec
 
 def _stamp(file: str) -> object:
     try:
-        status = os.stat(file)
+        found = os.stat(file)
     except (OSError, ValueError):
         return None
-    is_file = os.path.isfile(file)
-    return (file, status.st_mtime_ns, status.st_size, status.st_ino) if is_file else None
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return file, found.st_mtime_ns, found.st_size, found.st_ino

@@ -6,8 +6,6 @@ that ends, and a line is bounded.
 
 from __future__ import annotations
 
-import os
-import shutil
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +13,7 @@ import anyio
 
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.sandbox import Launch
+from ferrule_mcp.programs import program_of
 from ferrule_mcp.server_environment import server_environment
 
 if TYPE_CHECKING:
@@ -154,7 +153,10 @@ async def stdio_transport(
 
 async def _start(settings: ServerSettings, environ: Mapping[str, str], runtime: Runtime) -> Process:
     env = server_environment(settings, environ)
-    launch = Launch((_program(settings, env), *settings.args), env, settings.cwd)
+    program = program_of(settings, env)
+    if program is None:
+        raise FerruleError(f"there is no program {settings.command!r} in PATH")
+    launch = Launch((program, *settings.args), env, settings.cwd)
     try:
         return await runtime.spawn(launch, open_stdin=True)
     except (OSError, ValueError) as error:
@@ -162,14 +164,3 @@ async def _start(settings: ServerSettings, environ: Mapping[str, str], runtime: 
         raise FerruleError(
             f"{settings.command!r} cannot be started in {settings.cwd}: {reason}"
         ) from None
-
-
-def _program(settings: ServerSettings, env: Mapping[str, str]) -> str:
-    """Find the program; never in the working directory by a mere name."""
-    if os.path.dirname(settings.command):
-        return os.path.normpath(os.path.join(settings.cwd, os.path.expanduser(settings.command)))
-    folders = [each for each in env.get("PATH", "").split(os.pathsep) if os.path.isabs(each)]
-    found = shutil.which(settings.command, path=os.pathsep.join(folders))
-    if found is None:
-        raise FerruleError(f"there is no program {settings.command!r} in PATH")
-    return found
