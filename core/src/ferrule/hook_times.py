@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections import deque
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 if TYPE_CHECKING:
@@ -65,6 +63,8 @@ class HookTimes:
         """Add what was measured to the file; one that cannot be written only costs knowledge."""
         if not self._rows:
             return
+        from ferrule.cache_file import replace_cache
+
         path = times_file(home)
         rows = _read(path)
         for key, (version, limit_s, seconds) in self._rows.items():
@@ -75,14 +75,7 @@ class HookTimes:
             rows[name] = {"version": version, "limitMs": 1000 * limit_s, "ms": times}
         self._rows.clear()
         newest = dict(list(rows.items())[-_MOST_ROWS:])
-        temporary = path.with_suffix(f".{os.getpid()}")
-        try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            temporary.write_text(json.dumps({"format": _FORMAT, "rows": newest}), "utf-8")
-            os.replace(temporary, path)
-        except OSError:
-            with suppress(OSError):
-                temporary.unlink()
+        replace_cache(path, json.dumps({"format": _FORMAT, "rows": newest}))
 
 
 MEASURED: Final = HookTimes()

@@ -13,7 +13,6 @@ import os
 import stat
 import sys
 import zlib
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict, cast
 
@@ -135,16 +134,11 @@ class Index:
 
     def save(self) -> None:
         """Write the cache file; a folder that cannot be written only costs time."""
-        temporary = self._path.with_suffix(f".{os.getpid()}")
+        from ferrule.cache_file import replace_cache
+
         probes = self._cache["probes"].items()
         kept = {**self._cache, "probes": {k: row for k, row in probes if k not in self._own}}
-        try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            temporary.write_text(json.dumps(kept), "utf-8")
-            os.replace(temporary, self._path)
-        except OSError:
-            with suppress(OSError):
-                temporary.unlink()
+        replace_cache(self._path, json.dumps(kept))
 
     def _with_probe(self, entry: Entry) -> Entry:
         row = self._cache["probes"].get(_probe_key(entry))
