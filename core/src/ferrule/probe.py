@@ -7,20 +7,18 @@ rest go on in a new child. Called by the index.
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import threading
 from contextlib import suppress
 from queue import Empty, Queue
 from typing import IO, TYPE_CHECKING, Final, cast
 
 from ferrule.entry import Entry, Probe
-from ferrule.environment import without_secrets
 from ferrule.patience import steps
+from ferrule.plugin_python import end_session, search_path, start_python
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Sequence
 
 LIMIT_S: Final = 15.0
@@ -48,18 +46,9 @@ def _run_child(
     entries: Sequence[Entry], limit_s: float
 ) -> tuple[dict[int, Probe], int | None, str]:
     """Run one child; returns results by position, the entry that ended it, and how."""
-    # Without bytecode (-B): a new __pycache__ in a site folder would make the index stale again.
-    flags = ["-E", "-P", "-B", *(["-s"] if sys.flags.no_user_site else [])]
-    process = subprocess.Popen(
-        [sys.executable, *flags, "-c", _BOOT],
-        env=without_secrets(os.environ),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    process = start_python(_BOOT)
     request = {
-        "boot": [path for path in sys.path if path and os.path.isabs(path)],
+        "boot": search_path(),
         "entries": [[e.group, e.name, e.target, list(e.roots), e.import_path] for e in entries],
     }
     lines = _Lines(process, (json.dumps(request) + "\n").encode())
@@ -132,18 +121,3 @@ def _cause(process: subprocess.Popen[bytes], limit_s: float, *, is_over: bool) -
     if code < 0:
         return f"its import crashed the interpreter ({signal.Signals(-code).name})"
     return f"its import ended the interpreter (exit code {code})"
-
-
-def end_session(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
-    """Kill a child that leads a session of its own, and everything it may have started."""
-    try:
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    except OSError:
-        process.kill()
-    process.wait()
-    if process.stdin is not None:
-        with suppress(OSError):
-            process.stdin.close()

@@ -10,13 +10,11 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
-from ferrule.environment import without_secrets
 from ferrule.patience import steps
-from ferrule.probe import end_session
+from ferrule.plugin_python import end_session, search_path, start_python
 from ferrule.settings_model import Refusal, RefusedSettingsError, values_of
 from ferrule_hookspecs.errors import PluginError
 
@@ -46,7 +44,7 @@ def values_apart(entry: Entry, table: Mapping[str, object]) -> dict[str, object]
         PluginError: The model failed, or gave no answer.
     """
     request = {
-        "boot": [path for path in sys.path if path and os.path.isabs(path)],
+        "boot": search_path(),
         "entry": [entry.target, list(entry.roots), entry.import_path],
         "table": dict(table),
     }
@@ -64,18 +62,10 @@ def values_apart(entry: Entry, table: Mapping[str, object]) -> dict[str, object]
     return cast("dict[str, object]", said["values"])
 
 
-def _asked(request: str) -> str:
+def _asked(request: str) -> bytes:
     """Return what the child writes; nothing of what it started is left."""
-    process = subprocess.Popen(
-        [sys.executable, "-E", "-P", "-B", "-c", _BOOT],
-        env=without_secrets(os.environ),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
-    given: str | None = request + "\n"
+    process = start_python(_BOOT)
+    given: bytes | None = (request + "\n").encode()
     with process:
         try:
             for step_s in steps(LIMIT_S):

@@ -7,8 +7,6 @@ itself it is started again with the next call, a few times.
 from __future__ import annotations
 
 import json
-import os
-import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
@@ -19,6 +17,7 @@ from ferrule.isolation.boundary import HostsOnly, boundary_of, local_backend, sa
 from ferrule.isolation.codec import items, plain, table
 from ferrule.isolation.connection import Connection, Request
 from ferrule.isolation.desk import Desk
+from ferrule.plugin_python import python_command, search_path
 from ferrule.runtime import LocalRuntime
 from ferrule_hookspecs.errors import PluginError, SandboxUnavailableError
 from ferrule_hookspecs.sandbox import Command
@@ -205,9 +204,7 @@ class Guest:
 
 
 def _command(boundary: Boundary) -> Command:
-    flags = ["-E", "-P", "-B", *(["-s"] if sys.flags.no_user_site else [])]
-    path = [folder for folder in sys.path if folder and os.path.isabs(folder)]
-    words = (sys.executable, *flags, "-c", _BOOT, json.dumps(path))
+    words = (*python_command(_BOOT), json.dumps(search_path()))
     return Command(
         words, boundary.policy.cwd, boundary.environment, open_stdin=True, separate_stderr=True
     )
