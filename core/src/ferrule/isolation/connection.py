@@ -6,12 +6,13 @@ answers nothing or asks too much ends it, and the calls in flight fail in words.
 
 from __future__ import annotations
 
-import math
 import signal
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
 
+from ferrule.call_limit import call_limit
 from ferrule.isolation.codec import number, table, text
 from ferrule.isolation.faults import fault_table, read_fault
 from ferrule.isolation.frames import FrameError, FrameReader, encode
@@ -262,7 +263,7 @@ class Connection:
 
 
 async def _patiently(event: anyio.Event, limit_s: float | None) -> None:
-    """Wait for an event, in seconds in which this process ran: one that stood still is one.
+    """Wait for an event, a time that a machine which stands still does not use up.
 
     Raises:
         TimeoutError: It did not come.
@@ -270,18 +271,13 @@ async def _patiently(event: anyio.Event, limit_s: float | None) -> None:
     if limit_s is None:
         await event.wait()
         return
-    for _ in range(math.ceil(limit_s)):
-        with anyio.move_on_after(1.0):
-            await event.wait()
-        if event.is_set():
-            return
-    raise TimeoutError
+    with call_limit(limit_s):
+        await event.wait()
+    if not event.is_set():
+        raise TimeoutError
 
 
 def _ending(code: int) -> str:
-    if code > 128:
-        try:
-            return f"it was killed by {signal.Signals(code - 128).name}"
-        except ValueError:
-            return f"it ended by itself (exit code {code})"
+    with suppress(ValueError):  # where no signal has that number, it is a code of its own
+        return f"it was killed by {signal.Signals(code - 128).name}"
     return f"it ended by itself (exit code {code})"
