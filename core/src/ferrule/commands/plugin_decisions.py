@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
-from ferrule.commands.plugin_survey import named_standings, survey_of
+from ferrule.commands.plugin_survey import named_standings, only_distribution, survey_of
 from ferrule.index import is_named, load_index
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.host import ConfigRequest, Host
@@ -32,7 +32,8 @@ def trust_plugin(context: typer.Context, name: Name, *, yes: Yes = False) -> Non
     host = cast("Host", context.obj)
     index = load_index(host.environ)
     found = survey_of(host, index)
-    theirs = _one_distribution(named_standings(found.standings, name), name)
+    theirs = named_standings(found.standings, name)
+    only_distribution(name, {s.entry.distribution for s in theirs})
     entries = [s.entry for s in theirs]
     shown = next((entry for entry in entries if entry.manifest.guards), entries[0])
     if shown.distribution in BUILT_IN_DISTRIBUTIONS:
@@ -121,13 +122,6 @@ def agree(question: str, *, is_agreed: bool) -> None:
         raise FerruleError("nobody can be asked here; say it with --yes")
     if not typer.confirm(question):
         raise FerruleError("nothing was changed")
-
-
-def _one_distribution(theirs: Sequence[Standing], name: str) -> Sequence[Standing]:
-    names = sorted({s.entry.distribution for s in theirs})
-    if len(names) > 1:
-        raise FerruleError(f"{name!r} is part of {', '.join(names)}; name one of these")
-    return theirs
 
 
 def _disabled(host: Host) -> list[str]:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ferrule.commands.plugin_decisions import agree
-from ferrule.commands.plugin_survey import listed_names, survey_of
+from ferrule.commands.plugin_survey import not_installed, only_distribution, survey_of
 from ferrule.index import Index, load_index
 from ferrule.installation import changes
 from ferrule.installation.environment import is_ours
 from ferrule.installation.requirement import wanted_checkout, wanted_of
 from ferrule.installation.shell import Place
 from ferrule.installation.wanted import Sources, read_wanted, wanted_file
-from ferrule.overview import suggestion
 from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.host import Host
 from ferrule_hookspecs.slots import HOOK_GROUP
@@ -124,12 +123,9 @@ def _distribution(name: str, index: Index, wanted: Sequence[Wanted]) -> str:
 
     found = {entry.distribution for entry in index.all_entries() if is_named(entry, [name])}
     found |= {item.name for item in wanted if item.name == normal_name(name)}
-    if len(found) > 1:
-        raise FerruleError(f"{name!r} is part of {', '.join(sorted(found))}; name one of these")
     if not found:
-        guess = suggestion(name, listed_names(index))
-        raise FerruleError(f"no plugin {name!r} is installed;{guess} see: ferrule plugins list")
-    return found.pop()
+        raise not_installed(name, index.all_entries())
+    return only_distribution(name, found)
 
 
 def _consider(name: str, index: Index, *, is_agreed: bool) -> None:

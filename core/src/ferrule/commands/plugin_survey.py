@@ -13,8 +13,9 @@ from ferrule_hookspecs.errors import FerruleError
 from ferrule_hookspecs.host import ConfigRequest, Host
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from ferrule.entry import Entry
     from ferrule.index import Index
 
 
@@ -57,17 +58,28 @@ def named_standings(standings: Sequence[Standing], name: str) -> list[Standing]:
         FerruleError: No plugin has that name.
     """
     from ferrule.index import is_named
-    from ferrule.overview import suggestion
 
     wanted = {s.entry.distribution for s in standings if is_named(s.entry, [name])}
     if not wanted:
-        known = {word for s in standings for word in (s.entry.name, s.entry.distribution)}
-        guess = suggestion(name, sorted(known))
-        raise FerruleError(f"no plugin {name!r} is installed;{guess} see: ferrule plugins list")
+        raise not_installed(name, [s.entry for s in standings])
     return [s for s in standings if s.entry.distribution in wanted]
 
 
-def listed_names(index: Index) -> list[str]:
-    """Name every plugin and distribution, for suggestions."""
-    entries = index.all_entries()
-    return sorted({word for entry in entries for word in (entry.name, entry.distribution)})
+def only_distribution(name: str, found: Collection[str]) -> str:
+    """Return the distribution that a name stands for.
+
+    Raises:
+        FerruleError: It stands for several.
+    """
+    if len(found) > 1:
+        raise FerruleError(f"{name!r} is part of {', '.join(sorted(found))}; name one of these")
+    return next(iter(found))
+
+
+def not_installed(name: str, entries: Iterable[Entry]) -> FerruleError:
+    """Make the error for a name that no plugin and no distribution has."""
+    from ferrule.overview import suggestion
+
+    known = {word for entry in entries for word in (entry.name, entry.distribution)}
+    guess = suggestion(name, sorted(known))
+    return FerruleError(f"no plugin {name!r} is installed;{guess} see: ferrule plugins list")
