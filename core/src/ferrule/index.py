@@ -54,8 +54,8 @@ class Index:
         self,
         cache: _Cache,
         path: Path,
-        extra: Sequence[Entry] = (),
-        approvals: Approvals | None = None,
+        extra: Sequence[Entry],
+        approvals: Approvals,
     ) -> None:
         """Keep what was read; `extra` are the entries of development checkouts."""
         self._cache = cache
@@ -66,7 +66,7 @@ class Index:
         installed = map(_entry_from_json, cache["entries"])
         kept = [entry for entry in installed if entry.distribution not in replaced]
         self._entries: list[Entry] = [self._with_probe(entry) for entry in (*kept, *extra)]
-        if approvals is not None and (approvals.given or approvals.fault):
+        if approvals.given or approvals.fault:
             self._entries = [
                 entry._replace(approval=approvals.of(entry)) for entry in self._entries
             ]
