@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from ferrule.patience import steps
 from ferrule.plugin_python import end_session, search_path, start_python
-from ferrule.settings_model import Refusal, RefusedSettingsError, values_of
+from ferrule.settings_model import RefusedSettingsError, read_refusals, values_of
 from ferrule_hookspecs.errors import PluginError
 
 if TYPE_CHECKING:
@@ -54,11 +54,8 @@ def values_apart(entry: Entry, table: Mapping[str, object]) -> dict[str, object]
         raise PluginError("the check of its settings ended without an answer") from None
     if "fault" in said:
         raise PluginError(f"the check of its settings raised {said['fault']}")
-    refused = cast("list[tuple[list[str], str, bool, bool]]", said.get("refused", []))
-    if refused:
-        raise RefusedSettingsError(
-            tuple(Refusal(tuple(path), text, *is_what) for path, text, *is_what in refused)
-        )
+    if "refused" in said:
+        raise RefusedSettingsError(read_refusals(said["refused"]))
     return cast("dict[str, object]", said["values"])
 
 

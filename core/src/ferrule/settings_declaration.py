@@ -19,12 +19,13 @@ from ferrule.config.tables import (
     nest,
     table_at,
 )
-from ferrule.settings_model import Refusal
+from ferrule.settings_model import read_refusals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ferrule.entry import Entry
+    from ferrule.settings_model import Refusal
 
 _DEPTH: Final = 16
 
@@ -166,12 +167,11 @@ def declaration_of(entry: Entry) -> Declaration | None:
     if isinstance(reference, str):  # as of a model that holds itself
         schema = {**schema, **table_at(schema, "$defs", reference.rpartition("/")[2])}
     defaults = table["defaults"]
-    unset = cast("list[tuple[list[str], str, bool, bool]]", table["unset"])
     return Declaration(
         entry,
         schema,
         defaults if is_table(defaults) else None,
-        tuple(Refusal(tuple(path), text, *is_what) for path, text, *is_what in unset),
+        read_refusals(table["unset"]),
     )
 
 

@@ -56,6 +56,12 @@ class Refusal(NamedTuple):
     is_unknown: bool = False
 
 
+def read_refusals(told: object) -> tuple[Refusal, ...]:
+    """Read refusals that were kept or sent as JSON."""
+    rows = cast("list[tuple[list[str], str, bool, bool]]", told)
+    return tuple(Refusal(tuple(path), text, *is_what) for path, text, *is_what in rows)
+
+
 class RefusedSettingsError(Exception):
     """A model does not take a table."""
 
