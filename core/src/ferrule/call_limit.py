@@ -1,6 +1,7 @@
 """The deadline of one call of a plugin, which a machine that stands still does not use up.
 
-Used by the dispatcher, for hooks and for the import that the first of them may have to wait for.
+Used by the dispatcher, for hooks and for the import that the first of them may have to wait for,
+and for what is asked of a process of tools.
 """
 
 from __future__ import annotations
