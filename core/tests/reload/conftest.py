@@ -8,9 +8,11 @@ import os
 import shutil
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
+from kernel_plugins.speech import DONE, call, say
 
 from ferrule import editions
 from ferrule.approval_record import record_approval
@@ -101,6 +103,38 @@ class Site:
     def remove(self) -> None:
         for path in self.folder.glob("*"):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@pytest.fixture
+def talk(bench, stage):
+    """Call a tool once a turn, taking a step before every turn but the first; the answers."""
+
+    def run(*steps, tool="ticket", arguments="{}", **changes):
+        async def script(session):
+            for count in range(len(steps) + 1):
+                if count:
+                    steps[count - 1]()
+                stage.turns.append([call(tool, arguments, f"c{count}"), DONE])
+                stage.turns.append([*say("ok"), DONE])
+                await bench.start(session)
+                await bench.until("turn/completed", count + 1)
+
+        bench.run(script, **changes)
+        return list(bench.outputs(stage).values())
+
+    return run
+
+
+@pytest.fixture
+def note(talk):
+    """Call the kernel's own tool `note` once a turn, as `talk` does."""
+    return partial(talk, tool="note", arguments='{"text": "a"}', ephemeral=True)
+
+
+@pytest.fixture
+def warnings(bench):
+    """Say what the user was told."""
+    return lambda: [params["message"] for params in bench.of("warning")]
 
 
 @pytest.fixture

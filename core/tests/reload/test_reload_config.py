@@ -1,37 +1,18 @@
 """What a living session takes up of a configuration that changes between its turns."""
 
 import anyio
+import pytest
 from kernel_plugins.speech import DONE, call, say
 
 
-def talk(bench, stage, *steps):
-    """Call the tool once a turn; before every turn but the first, take a step."""
-
-    async def script(session):
-        for count in range(len(steps) + 1):
-            if count:
-                steps[count - 1]()
-            stage.turns.extend([[call("ticket", id_=f"c{count}"), DONE], [*say("ok"), DONE]])
-            await bench.start(session)
-            await bench.until("turn/completed", count + 1)
-
-    bench.run(script)
-    return list(bench.outputs(stage).values())
-
-
-def warnings(bench):
-    told = [params["message"] for params in bench.of("warning")]
-    return [text for text in told if not text.startswith("development plugins take part")]
-
-
-def test_a_plugin_is_switched_off_and_on_between_turns(bench, stage, checkout):
+def test_a_plugin_is_switched_off_and_on_between_turns(talk, warnings, bench, checkout):
     off = lambda: bench.set_key("plugins.disabled", '["acme-reload"]')  # noqa: E731 -- a step
     on = lambda: bench.set_key("plugins.disabled", "[]")  # noqa: E731 -- a step
 
-    answers = talk(bench, stage, off, on)
+    answers = talk(off, on)
 
     assert answers == ["one", "unsupported call: ticket", "one"]
-    assert warnings(bench) == [
+    assert warnings() == [
         "the configuration has changed: plugins count from this turn on",
         "acme-reload 1.0 is no longer used",
         "the configuration has changed: plugins count from this turn on",
@@ -39,25 +20,25 @@ def test_a_plugin_is_switched_off_and_on_between_turns(bench, stage, checkout):
     ]
 
 
-def test_a_session_may_keep_what_it_began_with(bench, stage, checkout):
+def test_a_session_may_keep_what_it_began_with(talk, warnings, bench, checkout):
     bench.set_key("plugins.reload", "false")
 
     def change():
         checkout.tool("two")
         bench.set_key("plugins.disabled", '["acme-reload"]')
 
-    assert talk(bench, stage, change, lambda: None) == ["one", "one", "one"]
-    assert warnings(bench) == []
+    assert talk(change, lambda: None) == ["one", "one", "one"]
+    assert warnings() == []
 
 
-def test_a_disabled_plugin_that_changes_is_not_imported(bench, stage, checkout, tmp_path):
+def test_a_disabled_plugin_that_changes_is_not_imported(talk, bench, checkout, tmp_path):
     ran = tmp_path / "ran"
 
     def disable():
         bench.set_key("plugins.disabled", '["acme-reload"]')
         checkout.write("tool.py", f"from pathlib import Path\nPath({str(ran)!r}).touch()\n")
 
-    answers = talk(bench, stage, disable)
+    answers = talk(disable)
 
     assert answers == ["one", "unsupported call: ticket"]
     assert not ran.exists()
@@ -103,11 +84,13 @@ def ferrule_session_end(context, reason):
 """
 
 
-def test_a_plugin_that_is_switched_off_is_told_that_its_session_is_over(bench, stage, checkout):
+def test_a_plugin_that_is_switched_off_is_told_that_its_session_is_over(
+    talk, bench, stage, checkout
+):
     checkout.declare(plugins="acme_hooks=acme_reload.hooks", tools="ticket=acme_reload.tool:Ticket")
     checkout.write("hooks.py", ENDS)
 
-    talk(bench, stage, lambda: bench.set_key("plugins.disabled", '["acme-reload"]'))
+    talk(lambda: bench.set_key("plugins.disabled", '["acme-reload"]'))
 
     assert stage.ran == ["closed"]
 
@@ -122,7 +105,7 @@ def ferrule_tools(context):
 
 
 def test_a_plugin_that_is_switched_off_goes_although_another_has_no_tools_to_offer(
-    bench, stage, checkout
+    talk, warnings, bench, checkout
 ):
     checkout.declare(plugins="acme_hooks=acme_reload.hooks", tools="ticket=acme_reload.tool:Ticket")
     checkout.write("hooks.py", REFUSES.format(refuses=False))
@@ -131,36 +114,34 @@ def test_a_plugin_that_is_switched_off_goes_although_another_has_no_tools_to_off
         bench.set_key("plugins.disabled", '["ticket"]')
         checkout.write("hooks.py", REFUSES.format(refuses=True))
 
-    assert talk(bench, stage, change) == ["one", "unsupported call: ticket"]
-    assert any("there is no ticket office" in text for text in warnings(bench))
+    assert talk(change) == ["one", "unsupported call: ticket"]
+    assert any("there is no ticket office" in text for text in warnings())
 
 
-def test_what_a_session_may_do_stays_as_it_was_opened(bench, stage, checkout):
+def test_what_a_session_may_do_stays_as_it_was_opened(talk, warnings, bench, stage, checkout):
     def widen():
         bench.set_key("sandbox_mode", '"danger-full-access"')
         bench.set_key("model", '"other"')
 
-    talk(bench, stage, widen)
+    talk(widen)
 
     assert {request.model for request in stage.requests} == {"test-model"}
     contexts = {params["turn"]["status"] for params in bench.of("turn/completed")}
     assert contexts == {"completed"}
-    assert warnings(bench) == []
+    assert warnings() == []
 
 
-def test_a_configuration_that_cannot_be_read_changes_nothing(bench, stage, checkout):
+def test_a_configuration_that_cannot_be_read_changes_nothing(talk, warnings, bench, checkout):
     path = bench.host.home / "config.toml"
     good = path.read_text()
 
     answers = talk(
-        bench,
-        stage,
         lambda: path.write_text('plugins = {disabled = ["acme-reload"]\n' + good),
         lambda: path.write_text(good),
     )
 
     assert answers == ["one", "one", "one"]
-    (told,) = warnings(bench)
+    (told,) = warnings()
     assert "the configuration has changed and cannot be used as it is" in told
 
 
@@ -180,39 +161,36 @@ class Ticket(Tool):
 """
 
 
-def test_a_plugin_s_own_table_counts_from_the_next_turn_on(bench, stage, checkout):
+@pytest.fixture
+def configurable(checkout):
+    """The checkout, whose tool answers with a word of the plugin's own table."""
     checkout.write("settings.py", SETTINGS)
     checkout.write("tool.py", TOOL)
     checkout.declare(
         settings="acme=acme_reload.settings:Settings", tools="ticket=acme_reload.tool:Ticket"
     )
+    return checkout
 
+
+def test_a_plugin_s_own_table_counts_from_the_next_turn_on(talk, warnings, bench, configurable):
     answers = talk(
-        bench,
-        stage,
         lambda: bench.set_key("plugins.settings.acme.word", '"given"'),
         lambda: bench.set_key("plugins.settings.acme.word", "7"),
         lambda: bench.set_key("plugins.settings.acme.word", '"again"'),
     )
 
     assert answers == ["none", "given", "given", "again"]
-    assert any("word" in text and "go on as they were" in text for text in warnings(bench))
+    assert any("word" in text and "go on as they were" in text for text in warnings())
 
 
-def test_settings_that_do_not_fit_count_once_a_plugin_comes_that_they_fit(bench, stage, checkout):
-    checkout.write("settings.py", SETTINGS)
-    checkout.write("tool.py", TOOL)
-    checkout.declare(
-        settings="acme=acme_reload.settings:Settings", tools="ticket=acme_reload.tool:Ticket"
-    )
-
+def test_settings_that_do_not_fit_count_once_a_plugin_comes_that_they_fit(
+    talk, warnings, bench, configurable
+):
     answers = talk(
-        bench,
-        stage,
         lambda: bench.set_key("plugins.settings.acme.word", "7"),
         lambda: None,
-        lambda: checkout.write("settings.py", SETTINGS.replace("str", "int | str")),
+        lambda: configurable.write("settings.py", SETTINGS.replace("str", "int | str")),
     )
 
     assert answers == ["none", "none", "none", "7"]
-    assert sum("go on as they were" in text for text in warnings(bench)) == 1
+    assert sum("go on as they were" in text for text in warnings()) == 1

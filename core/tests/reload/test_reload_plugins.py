@@ -12,60 +12,40 @@ from kernel_plugins.speech import DONE, call, say
 from ferrule.approval_record import record_approval
 
 
-def talk(bench, stage, *steps):
-    """Call the tool once a turn; before every turn but the first, take a step."""
-
-    async def script(session):
-        for count in range(len(steps) + 1):
-            if count:
-                steps[count - 1]()
-            stage.turns.extend([[call("ticket", id_=f"c{count}"), DONE], [*say("ok"), DONE]])
-            await bench.start(session)
-            await bench.until("turn/completed", count + 1)
-
-    bench.run(script)
-    return list(bench.outputs(stage).values())
-
-
-def warnings(bench):
-    told = [params["message"] for params in bench.of("warning")]
-    return [text for text in told if not text.startswith("development plugins take part")]
-
-
-def test_an_edited_tool_answers_with_its_new_text_from_the_next_turn_on(bench, stage, checkout):
-    answers = talk(bench, stage, lambda: checkout.tool("two"), lambda: None)
+def test_an_edited_tool_answers_with_its_new_text_from_the_next_turn_on(talk, warnings, checkout):
+    answers = talk(lambda: checkout.tool("two"), lambda: None)
 
     assert answers == ["one", "two", "two"]
-    assert warnings(bench) == ["acme-reload 1.0 has changed and was loaded anew"]
+    assert warnings() == ["acme-reload 1.0 has changed and was loaded anew"]
 
 
-def test_the_lock_of_an_editor_beside_a_file_disturbs_no_turn(bench, stage, checkout):
+def test_the_lock_of_an_editor_beside_a_file_disturbs_no_turn(talk, checkout):
     lock = checkout.package / ".#tool.py"
 
-    assert talk(bench, stage, lambda: lock.symlink_to("nobody@nowhere:1")) == ["one", "one"]
+    assert talk(lambda: lock.symlink_to("nobody@nowhere:1")) == ["one", "one"]
 
 
-def test_a_new_version_is_named(bench, stage, checkout):
+def test_a_new_version_is_named(talk, warnings, checkout):
     def upgrade():
         checkout.tool("two")
         checkout.declare("2.0", tools="ticket=acme_reload.tool:Ticket")
 
-    assert talk(bench, stage, upgrade) == ["one", "two"]
-    assert warnings(bench) == ["acme-reload 2.0 is used from this turn on, in the place of 1.0"]
+    assert talk(upgrade) == ["one", "two"]
+    assert warnings() == ["acme-reload 2.0 is used from this turn on, in the place of 1.0"]
 
 
-def test_edits_of_equal_size_in_the_same_second_are_all_seen(bench, stage, checkout):
+def test_edits_of_equal_size_in_the_same_second_are_all_seen(talk, checkout):
     steps = [lambda n=n: checkout.tool(f"{n:03}") for n in range(1, 6)]
 
-    assert talk(bench, stage, *steps) == ["one", "001", "002", "003", "004", "005"]
+    assert talk(*steps) == ["one", "001", "002", "003", "004", "005"]
 
 
-def test_a_tool_that_is_gone_is_no_longer_offered(bench, stage, checkout):
+def test_a_tool_that_is_gone_is_no_longer_offered(talk, stage, checkout):
     def remove():
         checkout.declare(plugins="acme_guard=acme_reload.guard")
         checkout.guard("never")
 
-    answers = talk(bench, stage, remove)
+    answers = talk(remove)
 
     assert answers[0] == "one"
     assert answers[1] == "unsupported call: ticket"
@@ -73,14 +53,14 @@ def test_a_tool_that_is_gone_is_no_longer_offered(bench, stage, checkout):
     assert "ticket" not in [tool.name for tool in stage.requests[-1].tools]
 
 
-def test_a_broken_text_leaves_the_old_one_serving_and_is_told_once(bench, stage, checkout):
+def test_a_broken_text_leaves_the_old_one_serving_and_is_told_once(talk, warnings, checkout):
     def breaks():
         checkout.write("tool.py", "raise ValueError('half an edit')\n")
 
-    answers = talk(bench, stage, breaks, lambda: None, lambda: checkout.tool("two"))
+    answers = talk(breaks, lambda: None, lambda: checkout.tool("two"))
 
     assert answers == ["one", "one", "one", "two"]
-    broken, mended = warnings(bench)
+    broken, mended = warnings()
     assert "acme-reload 1.0" in broken
     assert "goes on as it was: what is there now cannot be used" in broken
     assert "half an edit" in broken
@@ -94,28 +74,28 @@ def test_a_broken_text_leaves_the_old_one_serving_and_is_told_once(bench, stage,
         ("FERRULE_RELOADABLE = 'it holds a licence'", "it holds a licence"),
     ],
 )
-def test_what_cannot_be_replaced_says_so_and_goes_on(bench, stage, checkout, line, reason):
+def test_what_cannot_be_replaced_says_so_and_goes_on(talk, warnings, checkout, line, reason):
     checkout.write("__init__.py", line + "\n")
 
-    answers = talk(bench, stage, lambda: checkout.tool("two"), lambda: None)
+    answers = talk(lambda: checkout.tool("two"), lambda: None)
 
     assert answers == ["one", "one", "one"]
-    (told,) = warnings(bench)
+    (told,) = warnings()
     assert "goes on as it was: it cannot be replaced while Ferrule runs" in told
     assert reason in told
 
 
-def test_what_the_program_itself_has_imported_is_not_replaced(bench, stage, checkout):
+def test_what_the_program_itself_has_imported_is_not_replaced(talk, warnings, checkout):
     sys.path.append(str(checkout.package.parent))
     importlib.import_module("acme_reload.tool")
 
-    answers = talk(bench, stage, lambda: checkout.tool("two"))
+    answers = talk(lambda: checkout.tool("two"))
 
     assert answers == ["one", "one"]
-    assert "the program itself has imported 'acme_reload" in warnings(bench)[0]
+    assert "the program itself has imported 'acme_reload" in warnings()[0]
 
 
-def test_what_was_pinned_says_what_it_is_needed_for(bench, stage, checkout):
+def test_what_was_pinned_says_what_it_is_needed_for(warnings, bench, stage, checkout):
     async def main(kernel):
         session = await kernel.threads.start(bench.options(kernel, ephemeral=True))
         entry = next(e for e in kernel.generations.host.index.all_entries() if e.name == "ticket")
@@ -131,10 +111,7 @@ def test_what_was_pinned_says_what_it_is_needed_for(bench, stage, checkout):
     bench.host.run(main)
 
     assert bench.outputs(stage) == {"c1": "one"}
-    assert (
-        "it cannot be replaced while Ferrule runs: it carries the connections"
-        in (warnings(bench)[0])
-    )
+    assert "it cannot be replaced while Ferrule runs: it carries the connections" in warnings()[0]
 
 
 PROVIDER = """\
@@ -170,13 +147,11 @@ def test_a_provider_is_replaced_and_the_old_one_closed(bench, stage, checkout):
     assert stage.ran == ["old", "old closed", "new", "new closed"]
 
 
-def test_a_guard_judges_through_every_change_of_its_text(bench, stage, checkout):
+def test_a_guard_judges_through_every_change_of_its_text(talk, checkout):
     checkout.declare(plugins="acme_guard=acme_reload.guard", tools="ticket=acme_reload.tool:Ticket")
     checkout.guard("first")
 
     answers = talk(
-        bench,
-        stage,
         lambda: checkout.guard("second"),
         lambda: checkout.write("guard.py", "def broken(:\n"),
         lambda: checkout.guard("third"),
@@ -186,26 +161,8 @@ def test_a_guard_judges_through_every_change_of_its_text(bench, stage, checkout)
     assert [reason in answer for reason, answer in zip(reasons, answers, strict=True)] == [True] * 4
 
 
-def note(bench, stage, *steps):
-    """Call the kernel's own tool `note` once a turn, as `talk` does; returns the answers."""
-
-    async def script(session):
-        for count in range(len(steps) + 1):
-            if count:
-                steps[count - 1]()
-            stage.turns.extend([[call("note", '{"text": "a"}', f"c{count}"), DONE]])
-            stage.turns.append([*say("ok"), DONE])
-            await bench.start(session)
-            await bench.until("turn/completed", count + 1)
-
-    bench.run(script, ephemeral=True)
-    return list(bench.outputs(stage).values())
-
-
-def test_an_installed_plugin_may_come_be_upgraded_and_go(bench, stage, site):
+def test_an_installed_plugin_may_come_be_upgraded_and_go(note, warnings, site):
     first, second, third, last = note(
-        bench,
-        stage,
         lambda: site.install("1.0", "by one"),
         lambda: site.install("2.0", "by two"),
         site.remove,
@@ -214,59 +171,61 @@ def test_an_installed_plugin_may_come_be_upgraded_and_go(bench, stage, site):
     assert first == last == "noted a"
     assert "by one" in second
     assert "by two" in third
-    assert warnings(bench) == [
+    assert warnings() == [
         "acme-reload 1.0 is used from this turn on",
         "acme-reload 2.0 is used from this turn on, in the place of 1.0",
         "acme-reload 2.0 is no longer used",
     ]
 
 
-def test_a_guard_whose_files_are_gone_goes_on_judging(bench, stage, site):
+def test_a_guard_whose_files_are_gone_goes_on_judging(note, warnings, bench, site):
     site.install("1.0", "guarded")
     bench.set_key("plugins.required", '["acme_guard"]')
 
-    first, second, third = note(bench, stage, site.remove, lambda: site.install("2.0", "again"))
+    first, second, third = note(site.remove, lambda: site.install("2.0", "again"))
 
     assert "guarded" in first
     assert "guarded" in second
     assert "again" in third
-    gone, back = warnings(bench)
+    gone, back = warnings()
     assert "it guards and its files are gone" in gone
     assert back == "acme-reload 2.0 is used from this turn on, in the place of 1.0"
 
 
-def test_a_guard_whose_new_version_needs_another_python_goes_on_judging(bench, stage, site):
+def test_a_guard_whose_new_version_needs_another_python_goes_on_judging(note, warnings, site):
     site.install("1.0", "by one")
     requires = "Requires-Python: >=99\n"
 
-    first, second = note(bench, stage, lambda: site.install("2.0", "by two", requires=requires))
+    first, second = note(lambda: site.install("2.0", "by two", requires=requires))
 
     assert "by one" in first
     assert "by one" in second
-    assert "goes on as it was: what is there now cannot be used" in warnings(bench)[0]
+    assert "goes on as it was: what is there now cannot be used" in warnings()[0]
 
 
-def test_a_guard_whose_version_is_required_goes_on_judging_in_that_version(bench, stage, site):
+def test_a_guard_whose_version_is_required_goes_on_judging_in_that_version(
+    note, warnings, bench, site
+):
     site.install("1.0", "by one")
     bench.set_key("plugins.required", '["acme-reload==1.0"]')
 
-    first, second = note(bench, stage, lambda: site.install("2.0", "by two"))
+    first, second = note(lambda: site.install("2.0", "by two"))
 
     assert "by one" in first
     assert "by one" in second
-    assert "'acme-reload==1.0' is installed in version 2.0 only" in warnings(bench)[0]
+    assert "'acme-reload==1.0' is installed in version 2.0 only" in warnings()[0]
 
 
-def test_a_guard_that_its_new_version_does_without_goes_on_judging(bench, stage, site):
+def test_a_guard_that_its_new_version_does_without_goes_on_judging(note, warnings, bench, site):
     site.install("1.0", "by one")
     site.approve(bench.host)
     points = "[ferrule.tools]\nacme_tool = acme_reload:Tool\n"
 
-    first, second = note(bench, stage, lambda: site.install("2.0", "by two", points=points))
+    first, second = note(lambda: site.install("2.0", "by two", points=points))
 
     assert "by one" in first
     assert "by one" in second
-    assert any("it guards and what is there now has no" in text for text in warnings(bench))
+    assert any("it guards and what is there now has no" in text for text in warnings())
 
 
 def test_what_is_approved_before_the_first_thread_is_opened_counts_in_it(bench, stage, site):
@@ -294,30 +253,32 @@ def test_what_is_approved_before_the_first_thread_is_opened_counts_in_it(bench, 
     assert "by one" in bench.outputs(stage)["c1"]
 
 
-def test_a_version_that_is_not_allowed_is_not_imported_and_its_guard_refuses(bench, stage, site):
+def test_a_version_that_is_not_allowed_is_not_imported_and_its_guard_refuses(note, bench, site):
     site.install("1.0", "by one")
     bench.set_key("plugins.required", '["acme_guard"]')
     bench.set_key("plugins.allow", '["acme-reload==1.0", "kernel-plugins"]')
 
-    first, second = note(bench, stage, lambda: site.install("2.0", "by two"))
+    first, second = note(lambda: site.install("2.0", "by two"))
 
     assert "by one" in first
     assert "is required and cannot be used" in second
     assert "by two" not in second
 
 
-def test_a_guard_that_changed_since_it_was_approved_refuses(bench, stage, site):
+def test_a_guard_that_changed_since_it_was_approved_refuses(note, bench, site):
     site.install("1.0", "by one")
     site.approve(bench.host)
 
-    first, second = note(bench, stage, lambda: site.install("2.0", "by two"))
+    first, second = note(lambda: site.install("2.0", "by two"))
 
     assert "by one" in first
     assert "guards and cannot be used: changed since you approved it" in second
     assert "by two" not in second
 
 
-def test_a_guard_that_changes_while_no_rule_can_be_read_goes_on_judging(bench, stage, site):
+def test_a_guard_that_changes_while_no_rule_can_be_read_goes_on_judging(
+    note, warnings, bench, site
+):
     site.install("1.0", "by one")
     site.approve(bench.host)
 
@@ -329,14 +290,14 @@ def test_a_guard_that_changes_while_no_rule_can_be_read_goes_on_judging(bench, s
         bench.set_key("plugins.disabled", "[]")
         site.approve(bench.host)
 
-    answers = note(bench, stage, upgrade, lambda: None, mend)
+    answers = note(upgrade, lambda: None, mend)
 
     reasons = ["by one", "by one", "by one", "by two"]
     assert [reason in answer for reason, answer in zip(reasons, answers, strict=True)] == [True] * 4
-    assert sum("plugins stay as they are" in text for text in warnings(bench)) == 1
+    assert sum("plugins stay as they are" in text for text in warnings()) == 1
 
 
-def test_a_hook_that_keeps_something_of_a_session_is_told_of_the_change(bench, stage, checkout):
+def test_a_hook_that_keeps_something_of_a_session_is_told_of_the_change(talk, stage, checkout):
     source = """\
 from ferrule_hookspecs import hookimpl
 from kernel_plugins import stage
@@ -351,7 +312,7 @@ def ferrule_session_end(context, reason):
     checkout.declare(plugins="acme_hooks=acme_reload.hooks", tools="ticket=acme_reload.tool:Ticket")
     checkout.write("hooks.py", source.format(text="old"))
 
-    talk(bench, stage, lambda: checkout.write("hooks.py", source.format(text="new")))
+    talk(lambda: checkout.write("hooks.py", source.format(text="new")))
 
     assert stage.ran == [
         ("old", "start", "startup"),
