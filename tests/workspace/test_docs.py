@@ -15,29 +15,16 @@ from textwrap import dedent
 
 import pytest
 
+from ferrule_testkit.fenced_blocks import FENCED, blocks_of
+
 ROOT = Path(__file__).parents[2]
 _ELSEWHERE = {".venv", "node_modules", ".git", ".pytest_cache", ".hypothesis", ".ruff_cache"}
 PAGES = sorted(
     path for path in ROOT.rglob("*.md") if not _ELSEWHERE & set(path.relative_to(ROOT).parts)
 )
 PACKAGES = ROOT / "tests/e2e/packages"
-_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
 _OPTION = re.compile(r"(?<![\w-])(--?[A-Za-z][\w-]*)")
-_EXCERPT = re.compile(r"<!-- excerpt: (\S+) -->\n+```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block of a page."""
-
-    page: Path
-    language: str
-    text: str
-
-    @property
-    def name(self):
-        return f"{self.page.relative_to(ROOT)}: {self.text.strip().splitlines()[0][:40]}"
 
 
 @dataclass(frozen=True)
@@ -49,15 +36,12 @@ class Line:
 
     @property
     def name(self):
-        return f"{self.page.relative_to(ROOT)}: {self.text[:60]}"
+        return f"{self.page}: {self.text[:60]}"
 
 
 def blocks(*languages):
     return [
-        Block(page, language, text)
-        for page in PAGES
-        for language, text in _FENCE.findall(page.read_text("utf-8"))
-        if language in languages
+        block for page in PAGES for block in blocks_of(page, ROOT) if block.language in languages
     ]
 
 
@@ -77,14 +61,14 @@ def slug(heading):
 
 @cache
 def anchors(page):
-    text = _FENCE.sub("", page.read_text("utf-8"))
+    text = FENCED.sub("", page.read_text("utf-8"))
     return {slug(heading) for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_relative_links_lead_somewhere(page):
     dead = []
-    for link in _LINK.findall(_FENCE.sub("", page.read_text("utf-8"))):
+    for link in _LINK.findall(FENCED.sub("", page.read_text("utf-8"))):
         if re.match(r"[a-z]+:", link):
             continue
         path, _, anchor = link.partition("#")
@@ -166,12 +150,12 @@ def test_command_lines_name_what_exists(line, help_of):
             groups = sub_commands(help_text)
 
 
-@pytest.mark.parametrize("block", blocks("python"), ids=lambda block: block.name)
+@pytest.mark.parametrize("block", blocks("python"), ids=lambda block: block.place)
 def test_python_parses(block):
     ast.parse(dedent(block.text))  # excerpts of classes are indented
 
 
-@pytest.mark.parametrize("block", blocks("toml"), ids=lambda block: block.name)
+@pytest.mark.parametrize("block", blocks("toml"), ids=lambda block: block.place)
 def test_toml_parses(block):
     tomllib.loads(block.text)
 
@@ -179,14 +163,15 @@ def test_toml_parses(block):
 def test_examples_are_those_that_are_tested():
     """What a page marks as an excerpt of a file stands in that file, word by word."""
     found = [
-        (page, path, text)
+        (block, path)
         for page in PAGES
-        for path, text in _EXCERPT.findall(page.read_text("utf-8"))
+        for block in blocks_of(page, ROOT)
+        if (path := block.mark("excerpt"))
     ]
 
     assert found
-    for page, path, text in found:
-        assert text.strip() in (ROOT / path).read_text("utf-8"), f"{page.name}: {path}"
+    for block, path in found:
+        assert block.text.strip() in (ROOT / path).read_text("utf-8"), f"{block.place}: {path}"
 
 
 def generator():

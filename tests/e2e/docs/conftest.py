@@ -15,11 +15,11 @@ A comment in front of a block says what it is where its language does not:
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from ferrule_testkit.fenced_blocks import Block, blocks_of
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted(
@@ -48,58 +48,14 @@ REASONS = frozenset(
         "takes minutes",
     }
 )
-_BLOCK = re.compile(
-    r"(?P<marks>(?:<!--.*?-->\n+)*)^```(?P<language>\w*)\n(?P<text>.*?)^```$",
-    re.MULTILINE | re.DOTALL,
-)
-_MARK = re.compile(r"<!-- (as|calls|then|excerpt|ends|file|first|not run): (.*?) -->")
 
 
-@dataclass(frozen=True)
-class Block:
-    """A fenced block of a page."""
-
-    page: Path
-    line: int
-    language: str
-    text: str
-    marks: tuple[tuple[str, str], ...]
-
-    @property
-    def place(self) -> str:
-        return f"{self.page.relative_to(ROOT)}:{self.line}"
-
-    def mark(self, name: str) -> str:
-        return dict(self.marks).get(name, "")
-
-    def all_marks(self, name: str) -> list[str]:
-        return [value for key, value in self.marks if key == name]
-
-    @property
-    def reasons(self) -> list[str]:
-        return [reason.partition(" (")[0] for reason in self.all_marks("not run")]
-
-    @property
-    def is_run(self) -> bool:
-        is_partly = all("(" in reason for reason in self.all_marks("not run"))
-        return is_partly and not self.mark("excerpt")
+def is_run(block: Block) -> bool:
+    is_partly = all("(" in reason for reason in block.all_marks("not run"))
+    return is_partly and not block.mark("excerpt")
 
 
-def blocks_of(page: Path) -> list[Block]:
-    text = page.read_text("utf-8")
-    return [
-        Block(
-            page,
-            text.count("\n", 0, match.start("text")) + 1,
-            match["language"],
-            match["text"],
-            tuple(_MARK.findall(match["marks"])),
-        )
-        for match in _BLOCK.finditer(text)
-    ]
-
-
-ALL = [block for page in PAGES for block in blocks_of(page)]
+ALL = [block for page in PAGES for block in blocks_of(page, ROOT)]
 
 
 def takes_long(blocks: list[Block]) -> bool:
@@ -128,7 +84,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             wanted = {"console", "sh"}
         if wanted is None or unit not in ("block", "page"):
             continue
-        found = [block for block in ALL if block.language in wanted and block.is_run]
+        found = [block for block in ALL if block.language in wanted and is_run(block)]
         if language == "python":
             found = [block for block in found if not block.mark("file")]
         if language == "shell":
@@ -144,7 +100,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             rows = [
                 pytest.param(
                     blocks,
-                    id=str(page.relative_to(ROOT)),
+                    id=str(page),
                     marks=[pytest.mark.slow] if language == "shell" and takes_long(blocks) else [],
                 )
                 for page, blocks in pages.items()
