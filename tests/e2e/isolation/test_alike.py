@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from ferrule_testkit.model_items import function_call, message
-
 ROOT = Path(__file__).parents[3]
 COURIER = ROOT / "core" / "tests" / "isolation" / "samples" / "courier.py"
 TICKET = ROOT / "tests" / "e2e" / "packages" / "acme-ticket"
@@ -30,31 +28,21 @@ def courier(folder):
     return folder / "courier"
 
 
-def seen(run_ferrule, ferrule_home, model_server, folder, calls, isolation):
+def seen(turn, ferrule_home, model_server, folder, calls, isolation):
     """What the model was told of a tool, what it read of its calls, and what users were shown."""
     ferrule_home.configure(
         top="web_search = 'disabled'", tables=f'[plugins.isolation]\ndefault = "{isolation}"'
     )
-    model_server.play(
-        [
-            *([function_call(*call, call_id=f"c{n}")] for n, call in enumerate(calls)),
-            [message("done")],
-        ]
-    )
     begun = len(model_server.requests)
-    finished = run_ferrule("--dev-plugin", str(folder), "exec", "--json", "go")
-    assert finished.returncode == 0, finished.stderr
-    sent = model_server.requests[-1].body["input"]
-    answers = [item["output"] for item in sent if item["type"].endswith("_output")]
-    (told,) = [
-        t for t in model_server.requests[begun].body["tools"] if t.get("name") == calls[0][0]
-    ]
+    finished, answers = turn(folder, *calls)
+    offered = model_server.requests[begun].body["tools"]
+    (told,) = [tool for tool in offered if tool.get("name") == calls[0][0]]
     return told, answers, finished.items("tool_call"), finished.survivors
 
 
 @pytest.mark.parametrize("sample", ["acme-ticket", "courier"])
 def test_the_results_are_those_of_the_same_code_in_this_process(
-    run_ferrule, ferrule_home, model_server, tmp_path, sample
+    turn, ferrule_home, model_server, tmp_path, sample
 ):
     if sample == "courier":
         folder = courier(tmp_path)
@@ -64,7 +52,7 @@ def test_the_results_are_those_of_the_same_code_in_this_process(
         calls = [("acme_ticket", {"title": "leak"}), ("acme_ticket", {"urgent": 7})]
     results = []
     for isolation in ("none", "process"):
-        results.append(seen(run_ferrule, ferrule_home, model_server, folder, calls, isolation))
+        results.append(seen(turn, ferrule_home, model_server, folder, calls, isolation))
         for path in ferrule_home.workspace.glob("carried*"):
             path.unlink()
 
