@@ -324,8 +324,7 @@ def _why_off(entry: Entry, names: Sequence[str], *, is_safe: bool) -> str:
 
 def is_named(entry: Entry, names: Sequence[str]) -> bool:
     """Tell whether a list names an entry, as plugin, as `group:plugin` or as distribution."""
+    from ferrule.versions import normal_name  # it compiles patterns, and most starts name nothing
+
     keys = {entry.name, entry.distribution, f"{entry.group}:{entry.name}"}
-    return any(
-        name in keys or name.lower().replace("_", "-").replace(".", "-") == entry.distribution
-        for name in names
-    )
+    return any(name in keys or normal_name(name) == entry.distribution for name in names)

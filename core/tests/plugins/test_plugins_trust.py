@@ -60,7 +60,7 @@ def test_r05_a_required_name_that_nobody_holds_stops_the_run(site):
     assert "it is clash" in fault
 
 
-@pytest.mark.parametrize("spelt", ["acme-guard", "Acme_Guard", "acme.guard"])
+@pytest.mark.parametrize("spelt", ["acme-guard", "Acme_Guard", "acme.guard", "acme__guard"])
 def test_a_distribution_is_disabled_however_it_is_spelt(site, spelt):
     site.add_hooks("guard", GUARD)
     assert site.manager({"plugins": {"disabled": [spelt]}}).usable() == []
