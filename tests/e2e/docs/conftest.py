@@ -4,7 +4,6 @@ A comment in front of a block says what it is where its language does not:
 
     <!-- excerpt: PATH -->    a part of a file that is tested itself
     <!-- as: KIND -->         a file of that kind, or code with the surroundings of that name
-    <!-- then: STATEMENT -->  run after a Python block, so that what it defines is used
     <!-- not run: REASON -->  what cannot run here, for a reason of the list below;
                               REASON (WORDS) leaves out the lines that begin with the words
     <!-- ends: N WORDS -->    the exit status of lines that begin with the words, where it is not 0

@@ -84,7 +84,6 @@ def run(block, namespace):
     execute(SURROUNDINGS[kind], "surroundings", namespace)
     execute(source, place, namespace)
     use({name: value for name, value in namespace.items() if before.get(name) is not value})
-    execute(block["then"], f"after {place}", namespace)
     return None
 
 

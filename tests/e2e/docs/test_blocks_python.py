@@ -29,8 +29,7 @@ def test_the_blocks_of_a_page_run(python_page, ferrule_home, model_server):
         [sys.executable, RUNNER],
         input=json.dumps(
             [
-                {name: block.mark(name) for name in ("as", "then")}
-                | {"place": block.place, "text": block.text}
+                {"as": block.mark("as"), "place": block.place, "text": block.text}
                 for block in python_page
             ]
         ),
