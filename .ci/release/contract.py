@@ -64,12 +64,10 @@ def untold(hookspecs: Path, fragments: Path) -> str:
         hookspecs: The folder of `api.json` and `released_api.json`.
         fragments: The folder of changelog fragments.
     """
-    released = json.loads((hookspecs / "released_api.json").read_text("utf-8"))
-    api = json.loads((hookspecs / "api.json").read_text("utf-8"))
-    changes = compare(released, api)
+    released, changes = _since_release(hookspecs)
     told = {file.name for file in fragments.glob("*.md") if _NAME in file.read_text("utf-8")}
     removals = {name for name in told if ".removal." in name}
-    last = f"the contract of {released['version']}"
+    last = f"the contract of {released}"
     if changes.breaks and not removals:
         return (
             f"{last} was broken: {', '.join(changes.breaks)}. Keep what was there and mark it as"
@@ -87,10 +85,8 @@ def untold(hookspecs: Path, fragments: Path) -> str:
 
 def version_fault(hookspecs: Path, version: str) -> str:
     """Say why a version is too small a step for what changed; empty when it is not."""
-    released = json.loads((hookspecs / "released_api.json").read_text("utf-8"))
-    api = json.loads((hookspecs / "api.json").read_text("utf-8"))
-    changes = compare(released, api)
-    before, after = _numbers(released["version"]), _numbers(version)
+    released, changes = _since_release(hookspecs)
+    before, after = _numbers(released), _numbers(version)
     for names, size, what in (
         (changes.breaks, 1 if before[0] else 2, "was broken"),
         (changes.deprecations, 2, "has parts that are deprecated now"),
@@ -98,7 +94,7 @@ def version_fault(hookspecs: Path, version: str) -> str:
         if names and after[:size] <= before[:size]:
             step = "major" if size == 1 else "minor"
             return (
-                f"{version} must be a new {step} version, as the contract of {released['version']}"
+                f"{version} must be a new {step} version, as the contract of {released}"
                 f" {what}: {', '.join(names)}"
             )
     return ""
@@ -111,6 +107,13 @@ def move_on(hookspecs: Path, version: str) -> Path:
     text = json.dumps({"version": version, **api}, indent=1, ensure_ascii=False)
     file.write_text(text + "\n", "utf-8")
     return file
+
+
+def _since_release(hookspecs: Path) -> tuple[str, Changes]:
+    """Return the version that was released last, and what changed since."""
+    released = json.loads((hookspecs / "released_api.json").read_text("utf-8"))
+    api = json.loads((hookspecs / "api.json").read_text("utf-8"))
+    return released["version"], compare(released, api)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
