@@ -6,6 +6,7 @@ table of the user nothing is imported: the defaults are known from the probe.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from ferrule.catalog import BUILT_IN_DISTRIBUTIONS
@@ -37,10 +38,10 @@ class PluginSettings:
         load: Callable[[Entry], object],
     ) -> None:
         """Keep what is declared by plugins that are in use; `load` imports an entry."""
+        self._standings = standings
         self._values = values
         self._load = load
         self._declared = in_use(standings)
-        self._apart = {s.entry.distribution for s in standings if is_isolated(s.entry, values)}
         self._known: dict[str, Mapping[str, object]] = {}
 
     def check(self, config: Config) -> None:
@@ -106,6 +107,12 @@ class PluginSettings:
         from ferrule.settings_reading import read_settings
 
         return read_settings(declaration, self._values, lambda table: self._ask(declaration, table))
+
+    @cached_property
+    def _apart(self) -> set[str]:
+        """The distributions with tools that run in a process of their own."""
+        entries = (standing.entry for standing in self._standings)
+        return {entry.distribution for entry in entries if is_isolated(entry, self._values)}
 
     def _ask(self, declaration: Declaration, table: Mapping[str, object]) -> Mapping[str, object]:
         """Have the model look at a table, in this process only where the plugin runs in it."""
