@@ -24,7 +24,7 @@ class TestRemoteBackend(SandboxConformance):
 
     def make(self, context):
         """Return the backend."""
-        return RemoteBackend(context._replace(settings=self.machine))
+        return RemoteBackend(context._replace(settings=self.machine.settings))
 
 
 @pytest.fixture
@@ -34,8 +34,7 @@ def session(ferrule_home, model_server, run_ferrule, machine, tmp_path):
     there.mkdir()
 
     def run(mode, *calls):
-        table = {**machine, "workspace": str(there)}
-        del table["home"]
+        table = {**machine.settings, "workspace": str(there)}
         lines = [f"{key} = {value!r}" for key, value in table.items()]
         ferrule_home.configure(
             top='sandbox_backend = "remote"',
@@ -63,7 +62,7 @@ def test_a_command_of_a_session_runs_over_there(session, model_server, ferrule_h
     assert str(there) in outputs(model_server)[0]
     assert (there / "made").read_text() == "hi\n"
     assert not (ferrule_home.workspace / "made").exists()
-    assert os.listdir(machine["home"]) == []
+    assert os.listdir(machine.home) == []
 
 
 @pytest.mark.slow
