@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from ferrule.isolation.codec import (
+    Table,
     items,
     number,
     plain,
@@ -33,7 +34,7 @@ from ferrule_hookspecs.plugins import PluginContext
 from ferrule_hookspecs.tools import Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
     from anyio.abc import TaskGroup
 
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 
 _FLAGS: Final = ("parallel", "read_only", "needs_client", "internal", "deferred")
 _METHODS: Final = ("item", "requirement", "prewarm", "aclose")
-
-Table = dict[str, object]
 
 
 def main() -> None:
@@ -110,10 +109,10 @@ class Child:
             self._pipe.send({"reply": key, "error": fault_table(error)})
 
     async def _answer(self, key: int, message: Message) -> object:
-        verb, values = text(message.get("do")), dict(table(message.get("with")))
+        verb, values = text(message.get("do")), table(message.get("with"))
         if verb == "open":
-            told = dict(table(values.get("context")))
-            return [self._opened(dict(table(one)), told) for one in items(values.get("tools"))]
+            told = table(values.get("context"))
+            return [self._opened(table(one), told) for one in items(values.get("tools"))]
         return await self._verbs[verb](self._tools[text(message.get("tool"))], values, key)
 
     def _opened(self, wanted: Table, told: Table) -> Table:
@@ -134,7 +133,7 @@ class Child:
         self._tools[name] = tool
         return described
 
-    def _context(self, told: Table, settings: Mapping[str, object], name: str) -> PluginContext:
+    def _context(self, told: Table, settings: Table, name: str) -> PluginContext:
         """What a tool may know: of the configuration its own table, of variables its own."""
         return PluginContext(
             home=Path(text(told.get("home"))),
@@ -188,20 +187,15 @@ def _checked(found: object, name: str) -> type[Tool]:
 
 def _described(tool: Tool) -> Table:
     kind = type(tool)
-    overrides: Table = {name: getattr(kind, name) is not getattr(Tool, name) for name in _METHODS}
+    overrides = {name: getattr(kind, name) is not getattr(Tool, name) for name in _METHODS}
     overrides["normalize"] = (
         kind.normalize is not Tool.normalize or tool.arguments_model is not None
     )
-    return cast(
-        "Table",
-        plain(
-            {
-                "description": tool.description,
-                "namespace": tool.namespace,
-                "schema": schema_table(tool.schema()),
-                "is_enabled": bool(tool.is_enabled()),
-                "overrides": overrides,
-                **{name: bool(getattr(tool, name)) for name in _FLAGS},
-            }
-        ),
-    )
+    return {
+        "description": plain(tool.description),
+        "namespace": plain(tool.namespace),
+        "schema": schema_table(tool.schema()),
+        "is_enabled": bool(tool.is_enabled()),
+        "overrides": overrides,
+        **{name: bool(getattr(tool, name)) for name in _FLAGS},
+    }
