@@ -9,6 +9,7 @@ import pytest
 
 from ferrule_testkit.app_server_process import AppServerProcess
 from ferrule_testkit.model_items import function_call, message
+from ferrule_testkit.wires import PATIENCE_S, StdioWire
 
 PROJECT = """\
 [project]
@@ -46,13 +47,12 @@ class Client:
     """Speaks to a server on its standard input and output."""
 
     def __init__(self, server):
-        self._server, self._number, self.told = server.process, 0, []
+        self._wire, self._number, self.told = StdioWire(server.process), 0, []
 
     def ask(self, method, **params):
         self._number += 1
         line = {"id": self._number, "method": method, "params": params}
-        self._server.stdin.write(json.dumps(line).encode() + b"\n")
-        self._server.stdin.flush()
+        self._wire.send(json.dumps(line).encode())
         while True:
             said = self._next()
             if said.get("id") == self._number:
@@ -73,7 +73,7 @@ class Client:
         return [each["params"]["message"] for each in self.told if each["method"] == "warning"]
 
     def _next(self):
-        line = self._server.stdout.readline()
+        line = self._wire.frames.get(timeout=PATIENCE_S)
         assert line, "the server ended"
         said = json.loads(line)
         if "method" in said:
