@@ -6,7 +6,7 @@ plainly allowed is refused with a reason that says what to do.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
@@ -19,7 +19,7 @@ from ferrule_hookspecs.errors import ConfigError
 from ferrule_hookspecs.slots import COMMAND_GROUP, PLUGIN_COMMAND_GROUP, SANDBOX_COMMAND_GROUP
 
 if TYPE_CHECKING:
-    from ferrule.entry import Entry
+    from ferrule.entry import Approval, Entry
 
 _COMMANDS: Final = (COMMAND_GROUP, PLUGIN_COMMAND_GROUP, SANDBOX_COMMAND_GROUP)
 State = Literal["active", "disabled", "blocked", "untrusted", "incompatible", "clash", "broken"]
@@ -93,7 +93,15 @@ def judge(
     entries: Sequence[Entry], governance: Governance, *, contract_version: str
 ) -> list[Standing]:
     """Tell for every entry whether it may be imported, clashes settled."""
-    standings = [_judge_alone(entry, governance, contract_version) for entry in entries]
+    faults: dict[tuple[str, str, Approval | None], str] = {}
+
+    def trust_fault(entry: Entry) -> str:  # looks at the files of a distribution only once
+        key = entry.distribution, entry.location, entry.approval
+        if key not in faults:
+            faults[key] = _trust_fault(entry, governance)
+        return faults[key]
+
+    standings = [_judge_alone(e, governance, contract_version, trust_fault) for e in entries]
     rivals: dict[tuple[str, str], list[Entry]] = {}
     for standing in standings:
         if standing.state == "active":
@@ -137,7 +145,12 @@ def is_required(entry: Entry, governance: Governance) -> bool:
     return is_named(entry, names)
 
 
-def _judge_alone(entry: Entry, governance: Governance, contract_version: str) -> Standing:
+def _judge_alone(
+    entry: Entry,
+    governance: Governance,
+    contract_version: str,
+    trust_fault: Callable[[Entry], str],
+) -> Standing:
     if entry.off:
         return Standing(entry, "disabled", f"switched off by {entry.off}")
     if is_named(entry, governance.disabled):
@@ -145,16 +158,21 @@ def _judge_alone(entry: Entry, governance: Governance, contract_version: str) ->
     blocked = next((pin for pin in governance.block if _matches_pin(entry, pin)), None)
     if blocked is not None:
         return Standing(entry, "blocked", blocked.reason or "listed in plugins.block")
-    if fault := _allow_fault(entry, governance.allow):
-        return Standing(entry, "untrusted", fault)
-    fault = approval_fault(entry, is_required=governance.require_trust)
-    if fault and not is_pinned(entry, governance.allow):
+    if fault := trust_fault(entry):
         return Standing(entry, "untrusted", fault)
     if entry.manifest_fault:
         return Standing(entry, "broken", entry.manifest_fault)
     if fault := compatibility_fault(entry, contract_version):
         return Standing(entry, "incompatible", fault)
     return Standing(entry)
+
+
+def _trust_fault(entry: Entry, governance: Governance) -> str:
+    """Say why nothing of an entry's distribution is trusted; empty when it is."""
+    if fault := _allow_fault(entry, governance.allow):
+        return fault
+    fault = approval_fault(entry, is_required=governance.require_trust)
+    return fault if fault and not is_pinned(entry, governance.allow) else ""
 
 
 def _matches_pin(entry: Entry, pin: Pin) -> bool:

@@ -116,6 +116,16 @@ def test_r08_a_file_edited_or_added_beside_approved_code_is_a_change(site, trust
         trust("p", "--yes")
 
 
+def test_r08_what_changed_of_a_distribution_is_a_change_of_all_that_it_offers(site, trust):
+    points = {"ferrule.plugins:a": "acme_a", "ferrule.plugins:b": "acme_b"}
+    site.add("acme-two", points, {"acme_a.py": "", "acme_b.py": ""})
+    trust("acme-two", "--yes")
+    assert [found.state for found in site.manager().standings] == ["active", "active"]
+    (site.folder / "acme_b.py").write_text("x = 1\n")
+    reasons = [found.reason for found in site.manager().standings]
+    assert ["edited after installation: acme_b.py" in reason for reason in reasons] == [True, True]
+
+
 def test_r08_a_file_edited_together_with_the_record_of_it_is_a_change(site, trust):
     info = site.add_hooks("guard", JUDGE)
     trust("guard", "--yes")
